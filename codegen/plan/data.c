@@ -2,7 +2,7 @@
 /* Adds the data of a stage to the plan: inputs, outputs, weights and states. */
 #include "codegen/plan/stage.h"
 
-#include "codegen/legal/loops.h"
+#include "codegen/plan/bounds.h"
 
 #include <string.h>
 
@@ -26,53 +26,6 @@ static MwTensor whole_batch(const MwStageBuilder *s, const MwTensor *tensor)
     return whole;
 }
 
-/* Returns the lesser of two bounds, where 0 means no bound. */
-static int64_t lesser_bound(int64_t a, int64_t b)
-{
-    return a && (!b || a < b) ? a : b;
-}
-
-/* The least number of entries among the tables that the rows of `value` are looked up in; 0:
- * none. */
-static int64_t index_bound(const MwGraph *graph, MwValueId value)
-{
-    int64_t bound = 0;
-    for (int n = 0; n < graph->nodes.count; n++) {
-        const MwNode *node = &graph->nodes.at[n];
-        const MwLookup *lookup = mw_op_lookup(node->op);
-        for (int k = 0; k < node->operand_count; k++) {
-            if (!mw_value_equal(node->operands[k], value))
-                continue;
-            int64_t own = 0;
-            if (node->op == MW_OP_IDENTITY)
-                own = index_bound(graph, mw_node_result(graph, (MwNodeId){n}, 0));
-            if (lookup && k == lookup->index) {
-                const MwTensor *table = mw_value_tensor(graph, node->operands[lookup->table]);
-                own = table->dim[mw_lookup_axis(lookup, table)];
-            }
-            bound = lesser_bound(bound, own);
-        }
-    }
-    return bound;
-}
-
-/* The bound of an input by its uses in all stages: what it is fed must be the same on all of
- * them. */
-static int64_t input_bound(const MwStageBuilder *s, const char *name)
-{
-    int64_t bound = 0;
-    for (int i = 0; i < s->compilation->staging.stage_count; i++) {
-        const MwGraph *graph = s->compilation->stages[i].local->global;
-        for (int n = 0; n < graph->nodes.count; n++) {
-            MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
-            if (graph->nodes.at[n].op == MW_OP_INPUT &&
-                strcmp(mw_value(graph, value)->name, name) == 0)
-                bound = lesser_bound(bound, index_bound(graph, value));
-        }
-    }
-    return bound;
-}
-
 void mw_stage_builder_inputs(const MwStageBuilder *s)
 {
     const MwGraph *graph = s->stage->local->graph;
@@ -82,14 +35,15 @@ void mw_stage_builder_inputs(const MwStageBuilder *s)
         MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
         MwValueId root = mw_legal_root(s->legal, s->legal->form[value.index]);
         bool whole = mw_input_is_whole(graph, &graph->nodes.at[n]);
-        s->mesh->inputs[s->mesh->input_count++] = (MwPlanInput){
+        MwPlanInput *input = &s->mesh->inputs[s->mesh->input_count++];
+        *input = (MwPlanInput){
             .name = mw_value(graph, value)->name,
             .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
             .global = whole ? *global_tensor(s, value) : whole_batch(s, global_tensor(s, value)),
             .spec = spec_of(s, value),
             .whole = whole,
-            .bound = input_bound(s, mw_value(graph, value)->name),
             .program = s->program[mw_live_input_phase(s->legal, s->units, root)]};
+        mw_plan_input_bounds(s->arena, s->compilation, input);
     }
 }
 

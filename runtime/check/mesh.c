@@ -98,8 +98,22 @@ static void check_micro_batch(const MwCheck *check, MwCheckData data)
     mw_check_data(check, &data);
 }
 
+static void check_bound(const MwCheck *check, const MwPlanInput *input, int index)
+{
+    const MwPlanBound *bound = &input->bounds[index];
+    const int rank = input->global.rank;
+    if (bound->axis >= mw_max(rank, 1) || bound->begin >= bound->end ||
+        bound->end > (rank ? input->global.dim[bound->axis] : 1) || bound->below < 1)
+        mw_check_error(check,
+                       "input '%s', bound %d: below %lld in [%lld, %lld) of axis %d is none of it",
+                       input->name, index, (long long)bound->below, (long long)bound->begin,
+                       (long long)bound->end, bound->axis);
+}
+
 static void check_input(const MwCheck *check, const MwPlanInput *input)
 {
+    for (int i = 0; i < input->bound_count; i++)
+        check_bound(check, input, i);
     const MwCheckData data = {.label = {"input", input->name},
                               .buffer = input->buffer,
                               .global = &input->global,

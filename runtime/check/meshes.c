@@ -168,12 +168,20 @@ static void check_alike(const MwCheck *check, NamedList *list, const char *kind,
     }
 }
 
+static bool is_same_bound(const MwPlanBound *a, const MwPlanBound *b)
+{
+    return a->axis == b->axis && a->begin == b->begin && a->end == b->end && a->below == b->below;
+}
+
 static const char *inputs_differ(const void *a, const void *b)
 {
     const MwPlanInput *x = a, *y = b;
     if (!mw_tensor_equal(&x->global, &y->global))
         return "differ in type or shape";
-    return x->bound == y->bound ? NULL : "differ in their bound";
+    bool are_equal = x->bound_count == y->bound_count;
+    for (int i = 0; are_equal && i < x->bound_count; i++)
+        are_equal = is_same_bound(&x->bounds[i], &y->bounds[i]);
+    return are_equal ? NULL : "differ in their bounds";
 }
 
 static const char *outputs_differ(const void *a, const void *b)

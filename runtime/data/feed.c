@@ -8,12 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The rows that an array has for an input of the batch, on this mesh or another. */
+typedef struct {
+    const char *input, *path;
+    int64_t count;
+} Rows;
+
 struct MwFeeds {
     MwArena *arena;
     const MwPlan *plan;
     const MwPlanMesh *mesh; /* the mesh of this rank */
     MwFeed *feeds;          /* [mesh->inputs] */
     MW_VEC(MwFeedFile) files;
+    MW_VEC(Rows) rows;
 };
 
 static bool open_file(MwFeeds *feeds, const char *path, MwFeedFile *file, MwFault *fault)
@@ -24,14 +31,14 @@ static bool open_file(MwFeeds *feeds, const char *path, MwFeedFile *file, MwFaul
     return true;
 }
 
-/* True if any mesh has an input named `name`. */
-static bool has_input(const MwPlan *plan, const char *name)
+/* An input named `name` of any mesh; NULL: there is none. */
+static const MwPlanInput *find_input(const MwPlan *plan, const char *name)
 {
     for (int m = 0; m < plan->mesh_count; m++)
         for (int i = 0; i < plan->meshes[m].input_count; i++)
             if (strcmp(plan->meshes[m].inputs[i].name, name) == 0)
-                return true;
-    return false;
+                return &plan->meshes[m].inputs[i];
+    return NULL;
 }
 
 /* True if input `i` of the mesh is named `name` and has no feed yet. Several stages of a mesh may
@@ -45,7 +52,7 @@ static bool open_lm(MwFeeds *feeds, const char *path, int token_bytes, MwFault *
 {
     static const char *const names[] = {"tokens", "targets"};
     MwFeedFile file;
-    if (!has_input(feeds->plan, names[0]))
+    if (!find_input(feeds->plan, names[0]))
         return mw_fault_set(fault, "text goes to an input 'tokens', and this model has none");
     if (!open_file(feeds, path, &file, fault))
         return false;
@@ -70,9 +77,10 @@ static char *take_pair(char **rest)
     return is_end ? NULL : pair;
 }
 
-/* Calls `each` for every pair NAME=VALUE of "A=x,B=y", with the feed of input NAME. */
+/* Calls `each` for every pair NAME=VALUE of "A=x,B=y". */
 static bool each_pair(MwFeeds *feeds, const char *text,
-                      bool (*each)(MwFeeds *feeds, MwFeed *feed, const char *value, MwFault *fault),
+                      bool (*each)(MwFeeds *feeds, const MwPlanInput *input, const char *value,
+                                   MwFault *fault),
                       MwFault *fault)
 {
     char *rest = mw_arena_strdup(feeds->arena, text);
@@ -81,33 +89,65 @@ static bool each_pair(MwFeeds *feeds, const char *text,
         if (!value)
             return mw_fault_set(fault, "'%s' should be NAME=VALUE", pair);
         *value++ = '\0';
-        if (!has_input(feeds->plan, pair))
+        const MwPlanInput *input = find_input(feeds->plan, pair);
+        if (!input)
             return mw_fault_set(fault, "the model has no input '%s'", pair);
-        for (int i = 0; i < feeds->mesh->input_count; i++)
-            if (needs_feed(feeds, i, pair) && !each(feeds, &feeds->feeds[i], value, fault))
-                return false;
+        if (!each(feeds, input, value, fault))
+            return false;
     }
     return true;
 }
 
-static bool open_npy(MwFeeds *feeds, MwFeed *feed, const char *path, MwFault *fault)
+/* Row i of one array belongs to row i of the others: they must have as many. An array for another
+ * mesh that this rank cannot read is for that mesh to refuse. */
+static bool check_rows(MwFeeds *feeds, const MwPlanInput *input, const char *path, MwFault *fault)
 {
     MwFeedFile file;
-    return open_file(feeds, path, &file, fault) &&
-           (mw_feed_npy(feed, &file, fault) ||
-            mw_fault_prefix(fault, "input %s", feed->input->name));
+    MwNpy npy;
+    MwFault ignored = {0};
+    if (input->whole || !mw_feed_file_open(&file, path, &ignored))
+        return true;
+    const bool is_array = mw_feed_npy_header(&file, &npy, &ignored) && npy.rank > 0;
+    mw_feed_file_close(&file);
+    if (!is_array)
+        return true;
+    for (int i = 0; i < feeds->rows.count; i++)
+        if (strcmp(feeds->rows.at[i].input, input->name) == 0)
+            return true; /* the first feed counts */
+    const Rows rows = {input->name, path, npy.dim[0]};
+    mw_vec_push(feeds->arena, &feeds->rows, rows);
+    const Rows *first = &feeds->rows.at[0];
+    return rows.count == first->count ||
+           mw_fault_set(fault, "%s has %lld rows for the input %s, and %s has %lld for %s", path,
+                        (long long)rows.count, rows.input, first->path, (long long)first->count,
+                        first->input);
 }
 
-static bool open_bounded(MwFeeds *feeds, MwFeed *feed, const char *text, MwFault *fault)
+static bool open_npy(MwFeeds *feeds, const MwPlanInput *input, const char *path, MwFault *fault)
 {
-    (void)feeds;
+    for (int i = 0; i < feeds->mesh->input_count; i++) {
+        MwFeedFile file;
+        if (needs_feed(feeds, i, input->name) &&
+            (!open_file(feeds, path, &file, fault) ||
+             (!mw_feed_npy(&feeds->feeds[i], &file, fault) &&
+              !mw_fault_prefix(fault, "input %s", input->name))))
+            return false;
+    }
+    return check_rows(feeds, input, path, fault);
+}
+
+static bool open_bounded(MwFeeds *feeds, const MwPlanInput *input, const char *text, MwFault *fault)
+{
     char *end;
     errno = 0;
     long long bound = strtoll(text, &end, 10);
     if (end == text || *end || errno || bound < 1 || bound > INT32_MAX)
         return mw_fault_set(fault, "the bound '%s' of %s is not a whole number from 1 to %d", text,
-                            feed->input->name, INT32_MAX);
-    return mw_feed_random(feed, bound, fault);
+                            input->name, INT32_MAX);
+    for (int i = 0; i < feeds->mesh->input_count; i++)
+        if (needs_feed(feeds, i, input->name) && !mw_feed_random(&feeds->feeds[i], bound, fault))
+            return false;
+    return true;
 }
 
 /* Opens a random feed for every input that has no feed yet. */
@@ -152,7 +192,7 @@ MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mes
                        const char *const *texts, int count, uint64_t seed, MwFault *fault)
 {
     MwFeeds *feeds = MW_NEW(arena, MwFeeds, 1);
-    *feeds = (MwFeeds){arena, plan, mesh, MW_NEW(arena, MwFeed, mesh->input_count), {0}};
+    *feeds = (MwFeeds){arena, plan, mesh, MW_NEW(arena, MwFeed, mesh->input_count), {0}, {0}};
     for (int i = 0; i < mesh->input_count; i++) {
         MwFeed *feed = &feeds->feeds[i];
         feed->input = &mesh->inputs[i];
@@ -171,17 +211,25 @@ MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mes
     return feeds;
 }
 
-/* Integers are within the bound of the input, which is the number of rows of the table that they
- * index. */
-static bool check_bound(const MwFeed *feed, const int32_t *values, int64_t count, MwFault *fault)
+/* Integers of `box` are within a bound of the input, such as the number of rows of the table that
+ * they look up. */
+static bool check_bound(const MwPlanBound *bound, const MwBox *box, const int32_t *values,
+                        MwFault *fault)
 {
-    const int64_t bound = feed->input->bound;
-    if (feed->input->global.type != MW_I32 || bound == 0)
-        return true;
-    for (int64_t i = 0; i < count; i++)
-        if (values[i] < 0 || values[i] >= bound)
-            return mw_fault_set(fault, "the data holds %d; the model takes 0 to %lld", values[i],
-                                (long long)bound - 1);
+    const int axis = bound->axis, rank = box->global.rank;
+    int64_t before = 1, after = 1; /* elements of the dimensions before and after the axis */
+    for (int d = 0; d < axis; d++)
+        before *= box->size[d];
+    for (int d = axis + 1; d < rank; d++)
+        after *= box->size[d];
+    const int64_t size = rank ? box->size[axis] : 1, start = rank ? box->start[axis] : 0;
+    const int64_t first = mw_max(bound->begin - start, 0) * after;
+    const int64_t end = mw_min(bound->end - start, size) * after;
+    for (int64_t row = 0; row < before; row++, values += size * after)
+        for (int64_t i = first; i < end; i++)
+            if (values[i] < 0 || values[i] >= bound->below)
+                return mw_fault_set(fault, "the data holds %d; the model takes 0 to %lld",
+                                    values[i], (long long)bound->below - 1);
     return true;
 }
 
@@ -194,7 +242,10 @@ bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBox *box, v
         if (!feed->fill(feed, step, segment.global, segment.count,
                         (char *)to + segment.local * bytes, fault))
             return false;
-    return check_bound(feed, to, mw_box_elements(box), fault);
+    for (int i = 0; i < feed->input->bound_count; i++)
+        if (!check_bound(&feed->input->bounds[i], box, to, fault))
+            return false;
+    return true;
 }
 
 void mw_feeds_close(MwFeeds **feeds)

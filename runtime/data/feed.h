@@ -5,7 +5,8 @@
  *
  *     lm:FILE, lm16:FILE         windows of a text into `tokens`, and shifted by one into
  *                                `targets`; a token is a byte, or 16 bits, little-endian
- *     npy:NAME=FILE,...          rows of a .npy file, batch after batch; the first follows the last
+ *     npy:NAME=FILE,...          rows of a .npy file, batch after batch; the first follows the
+ *                                last. Files of inputs of the batch have equally many
  *     random, random:NAME=BOUND  floats in [-1, 1), integers in [0, BOUND) */
 #ifndef MW_RUNTIME_DATA_FEED_H
 #define MW_RUNTIME_DATA_FEED_H

@@ -112,12 +112,17 @@ static bool has_rows(const MwNpy *npy, const MwFeed *feed)
            memcmp(npy->dim + 1, global->dim + first, sizeof *npy->dim * (size_t)rank) == 0;
 }
 
+bool mw_feed_npy_header(const MwFeedFile *file, MwNpy *npy, MwFault *fault)
+{
+    char begin[MW_NPY_MOST_HEADER_BYTES] = "";
+    return mw_feed_file_read(file, 0, mw_min(file->bytes, sizeof begin), begin, fault) &&
+           mw_npy_read(begin, file->bytes, npy, fault);
+}
+
 bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault)
 {
     const MwTensor *global = &feed->input->global;
-    char begin[MW_NPY_MOST_HEADER_BYTES] = "";
-    if (!mw_feed_file_read(file, 0, mw_min(file->bytes, sizeof begin), begin, fault) ||
-        !mw_npy_read(begin, file->bytes, &feed->npy, fault))
+    if (!mw_feed_npy_header(file, &feed->npy, fault))
         return false;
     char found[MW_NPY_TEXT_BYTES], needed[MW_TENSOR_TEXT_BYTES];
     if (!has_rows(&feed->npy, feed))
@@ -162,10 +167,20 @@ static bool fill_random(const MwFeed *feed, int64_t step, int64_t first, int64_t
     return true;
 }
 
+/* The least of the input's bounds, which every integer may have; 0: it has none. */
+static int64_t least_bound(const MwPlanInput *input)
+{
+    int64_t least = 0;
+    for (int i = 0; i < input->bound_count; i++)
+        if (least == 0 || input->bounds[i].below < least)
+            least = input->bounds[i].below;
+    return least;
+}
+
 bool mw_feed_random(MwFeed *feed, int64_t bound, MwFault *fault)
 {
     const char *name = feed->input->name;
-    feed->bound = bound ? bound : feed->input->bound;
+    feed->bound = bound ? bound : least_bound(feed->input);
     if (feed->input->global.type == MW_I32 && feed->bound == 0)
         return mw_fault_set(fault, "its integers need a bound: give random:%s=BOUND", name);
     feed->fill = fill_random;

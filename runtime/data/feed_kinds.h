@@ -28,6 +28,9 @@ bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *
 bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault);
 bool mw_feed_random(MwFeed *feed, int64_t bound, MwFault *fault);
 
+/* Reads what the file of an array says of itself. */
+bool mw_feed_npy_header(const MwFeedFile *file, MwNpy *npy, MwFault *fault);
+
 /* Number of rows of the batch; 1 for an input that is no part of it. */
 static inline int64_t mw_feed_batch(const MwFeed *feed)
 {

@@ -41,14 +41,24 @@ static const MwPlanField buffer_fields[] = {
 static const MwPlanRecord buffer_record = RECORD("buffer", buffer_fields);
 #undef OWNER
 
+#define OWNER MwPlanBound
+static const MwPlanField bound_fields[] = {
+    FIELD("axis", count, axis),
+    FIELD("begin", size, begin),
+    FIELD("end", size, end),
+    FIELD("below", size, below),
+};
+static const MwPlanRecord bound_record = RECORD("bound", bound_fields);
+#undef OWNER
+
 #define OWNER MwPlanInput
 static const MwPlanField input_fields[] = {
-    FIELD("name", string, name),      FIELD("buffer", count, buffer),
-    FIELD("global", tensor, global),  FIELD("spec", spec, spec, MORE(global)),
-    FIELD("whole", flag, whole),      FIELD("bound", size, bound),
-    FIELD("program", count, program),
+    FIELD("name", string, name),     FIELD("buffer", count, buffer),
+    FIELD("global", tensor, global), FIELD("spec", spec, spec, MORE(global)),
+    FIELD("whole", flag, whole),     FIELD("program", count, program),
 };
-static const MwPlanRecord input_record = RECORD("input", input_fields);
+static const MwPlanPart input_parts[] = {LIST(bounds, bound_count, bound_record)};
+static const MwPlanRecord input_record = RECORD("input", input_fields, PARTS(input_parts));
 #undef OWNER
 
 #define OWNER MwPlanOutput

@@ -138,6 +138,14 @@ typedef struct {
     int micro_batch; /* -1: none, as for the update */
 } MwPlanTask;
 
+/* The integers of an input that lie at [begin, end) of one axis are in [0, below), such as row
+ * numbers of an embedding. */
+typedef struct {
+    int axis;           /* 0 of a scalar, whose size there is 1 */
+    int64_t begin, end; /* of the whole batch */
+    int64_t below;
+} MwPlanBound;
+
 /* An input of the model. Micro-batch m gets block m of dimension 0, or all of it. Several meshes
  * may have an input of one name. */
 typedef struct {
@@ -145,9 +153,10 @@ typedef struct {
     int buffer;      /* index */
     MwTensor global; /* type and shape of the whole batch */
     MwSpec spec;     /* of one micro-batch, or of the whole */
-    int64_t bound;   /* integers are in [0, bound), such as row numbers of an embedding; 0: any */
     int program;     /* index; the buffer is filled before the program's task of the micro-batch */
     bool whole;      /* the same for every micro-batch */
+    MwPlanBound *bounds;
+    int bound_count;
 } MwPlanInput;
 
 /* An output of the model: one block of dimension 0 per micro-batch, or `whole`. */

@@ -53,8 +53,10 @@ enum { BATCH = 8, LENGTH = 6, WIDTH = 4, TOKENS = 1000 };
 static MwPlanMesh *mesh_with(MwMeshShape shape, MwSpec spec)
 {
     static const MwTensor tokens = {MW_I32, 2, {BATCH, LENGTH}}, x = {MW_F32, 2, {BATCH, WIDTH}};
-    const MwPlanInput inputs[] = {
-        {"tokens", 0, tokens, spec, 256}, {"targets", 1, tokens, spec, 256}, {"x", 2, x, spec, 0}};
+    static MwPlanBound bytes[] = {{0, 0, BATCH, 256}};
+    const MwPlanInput inputs[] = {{"tokens", 0, tokens, spec, .bounds = bytes, .bound_count = 1},
+                                  {"targets", 1, tokens, spec, .bounds = bytes, .bound_count = 1},
+                                  {"x", 2, x, spec}};
     MwPlanMesh *mesh = MW_NEW(arena, MwPlanMesh, 1);
     mesh->shape = shape;
     mesh->inputs = mw_arena_dup(arena, inputs, sizeof inputs);
@@ -290,6 +292,51 @@ START_TEST(integers_outside_the_model_are_refused)
 }
 END_TEST
 
+/* The input is split among four devices; the bounds are of its rows 2 and 3, and its columns 4 and
+ * 5: what lies elsewhere may be anything. */
+START_TEST(bounds_are_of_parts_of_an_input)
+{
+    static const struct {
+        int row, column, value;
+        const char *refused; /* NULL: it is not */
+    } cases[] = {
+        {2, 1, 7, "the data holds 7; the model takes 0 to 6"},
+        {3, 4, 7, "the data holds 7; the model takes 0 to 6"},
+        {5, 4, 9, "the data holds 9; the model takes 0 to 8"},
+        {7, 5, -1, "the data holds -1; the model takes 0 to 8"},
+        {2, 1, 6, NULL},
+        {1, 1, 1000, NULL},
+        {4, 3, -5, NULL},
+        {7, 4, 8, NULL},
+    };
+    const MwTensor tensor = mw_tensor(MW_I32, 2, (int64_t[]){BATCH, LENGTH});
+    MwPlanMesh *mesh = mesh_with((MwMeshShape){2, {2, 2}}, spec_of("[S0, S1]"));
+    MwPlanBound bounds[] = {{0, 2, 4, 7}, {1, 4, 6, 9}};
+    mesh->inputs[0].bounds = bounds;
+    mesh->inputs[0].bound_count = MW_COUNT(bounds);
+    for (int c = 0; c < MW_COUNT(cases); c++) {
+        int32_t rows[BATCH * LENGTH] = {0};
+        rows[cases[c].row * LENGTH + cases[c].column] = cases[c].value;
+        MwFeeds *feeds =
+            opened(mesh, mw_arena_printf(arena, "npy:tokens=%s", npy_with("t.npy", &tensor, rows)),
+                   "random");
+        MwFault fault = {0};
+        bool is_taken = true;
+        for (int device = 0; device < 4; device++) {
+            const int at[MW_MAX_AXES] = {device / 2, device % 2};
+            const MwBox box =
+                mw_shard_box(&mesh->inputs[0].global, mesh->inputs[0].spec, &mesh->shape, at);
+            int32_t to[BATCH * LENGTH];
+            is_taken = is_taken && mw_feeds_input(feeds, 0, 1, &box, to, &fault);
+        }
+        ck_assert_msg(is_taken == !cases[c].refused, "case %d", c);
+        if (cases[c].refused)
+            ck_assert_str_eq(fault.text, cases[c].refused);
+        mw_feeds_close(&feeds);
+    }
+}
+END_TEST
+
 START_TEST(integers_that_are_too_large_are_refused)
 {
     const int64_t rows[BATCH * LENGTH] = {[13] = INT64_C(1) << 40};
@@ -297,7 +344,7 @@ START_TEST(integers_that_are_too_large_are_refused)
                                    "False, 'shape': (8, 6), }";
     memcpy(file + 128, rows, sizeof rows);
     MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
-    mesh->inputs[0].bound = 0; /* as of integers that name no rows */
+    mesh->inputs[0].bound_count = 0; /* as of integers that name no rows */
     const char *npy = mw_arena_printf(arena, "npy:tokens=%s", file_with("t", file, sizeof file));
     refuses_to_give(opened(mesh, npy, "random"), mesh,
                     "the data holds 1099511627776, which i32 cannot represent");
@@ -438,6 +485,7 @@ int main(void)
     tcase_add_test(tests, a_row_is_all_of_a_whole_input);
     tcase_add_test(tests, names_of_files_may_have_commas);
     tcase_add_test(tests, random_integers_are_below_their_bound);
+    tcase_add_test(tests, bounds_are_of_parts_of_an_input);
     tcase_add_test(tests, integers_outside_the_model_are_refused);
     tcase_add_test(tests, integers_that_are_too_large_are_refused);
     tcase_add_test(tests, a_file_that_becomes_shorter_is_named);

@@ -106,6 +106,10 @@ BREAK(instr_operator, good->forward[DIFF].operator_index = 2)
 BREAK(operand_nowhere, good->forward[DIFF].operands[1].buffer = -1)
 BREAK(operand_count, good->forward[DIFF].operand_count = 3)
 BREAK(arg_count, good->forward[DIFF].arg_count = 4)
+static MwPlanBound beyond_rows[] = {{0, 0, SAMPLE_BATCH + 1, 5}};
+static MwPlanBound beyond_axes[] = {{2, 0, 1, 5}};
+BREAK(bound_rows, good->mesh->inputs[0].bounds = beyond_rows; good->mesh->inputs[0].bound_count = 1)
+BREAK(bound_axis, good->mesh->inputs[0].bounds = beyond_axes; good->mesh->inputs[0].bound_count = 1)
 BREAK(position_axes, good->forward[DIFF].args[2].axes = 2)
 BREAK(position_stride, good->forward[DIFF].args[2].micro_stride = INT64_MAX)
 BREAK(position_runs, good->mesh->programs[0].loops[0].runs = 1 << 20;
@@ -260,6 +264,8 @@ static const struct {
     {set_twice, "(descend): operands 0 and 2 lie over each other, and it writes"},
     {set_reads_written, "(descend): operands 0 and 3 lie over each other, and it writes"},
     {set_writes_read, "(descend): operands 1 and 2 lie over each other, and it writes"},
+    {bound_rows, "input 'x', bound 0: below 5 in [0, 17) of axis 0 is none of it"},
+    {bound_axis, "input 'x', bound 0: below 5 in [0, 1) of axis 2 is none of it"},
     {position_axes, "argument 2 is a position on axes that do not exist"},
     {position_stride, "argument 2 is a position with strides"},
     {position_runs, "argument 2 is a position with strides"},

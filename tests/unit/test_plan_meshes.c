@@ -89,9 +89,10 @@ BREAK(other_weight, good->mesh[1].weights[0].init_value = 1)
 BREAK(weight_shape, good->mesh[1].weights[0].name = "w1")
 BREAK(output_twice, good->mesh[0].outputs[0].name = "loss")
 BREAK(input_differs, good->mesh[1].inputs[0].name = "x")
+static MwPlanBound below_5[] = {{0, 0, 1, 5}};
 BREAK(bound_differs, good->mesh[1].inputs[1] = good->mesh[0].inputs[0];
-      good->mesh[1].inputs[1].spec = (MwSpec){0}; good->mesh[1].inputs[1].bound = 5;
-      good->mesh[1].input_count = 2)
+      good->mesh[1].inputs[1].spec = (MwSpec){0}; good->mesh[1].inputs[1].bound_count = 1;
+      good->mesh[1].inputs[1].bounds = below_5; good->mesh[1].input_count = 2)
 BREAK(two_losses, good->mesh[0].loss_count = 1)
 BREAK(loss_index, good->mesh[1].losses[0].index = 1)
 BREAK(few_slots, buffer_at(good, 0, PIPELINE_X)->slots = 1)
@@ -155,7 +156,7 @@ static const struct {
     {weight_shape, "weight 'w1' of mesh 0 and that of mesh 1 differ in type or shape"},
     {output_twice, "output 'loss' of mesh 0 and that of mesh 1 are two outputs of one name"},
     {input_differs, "input 'x' of mesh 0 and that of mesh 1 differ in type or shape"},
-    {bound_differs, "input 'x' of mesh 0 and that of mesh 1 differ in their bound"},
+    {bound_differs, "input 'x' of mesh 0 and that of mesh 1 differ in their bounds"},
     {two_losses, "loss 'loss' of mesh 1 has the index 0 of another"},
     {loss_index, "loss 'loss' of mesh 1 has the index 1 of 1 losses"},
     {few_slots, "mesh 0, program backward, instruction 1 (gemm): reads buffer 6 'x' of micro-batch "
