@@ -76,10 +76,9 @@ MwTerm mw_function_sdpa(MwExpander *ex, const MwCall *call)
         if (!mw_call_tensor(ex, call, k, &operands[k]))
             return mw_term_none();
     const MwTensor *q = mw_value_tensor(ex->graph, operands[0]);
-    bool causal = false;
+    bool causal;
     double scale, head = q->rank ? (double)q->dim[q->rank - 1] : 1;
-    if ((mw_call_has(call, 3) &&
-         !mw_want_bool(ex, call->given[3].term, mw_call_want(ex, call, 3), &causal)) ||
+    if (!mw_call_flag(ex, call, 3, false, &causal) ||
         !mw_call_number(ex, call, 4, 1 / sqrt(head), &scale))
         return mw_term_none();
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_CAUSAL, causal), mw_attr_float(MW_ATTR_SCALE, scale)};
@@ -91,10 +90,9 @@ MwTerm mw_function_dropout(MwExpander *ex, const MwCall *call)
 {
     MwValueId x;
     double rate;
-    int64_t key = ex->next_key;
+    int64_t key;
     if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_number(ex, call, 1, 0, &rate) ||
-        (mw_call_has(call, 2) &&
-         !mw_want_int(ex, call->given[2].term, mw_call_want(ex, call, 2), &key)))
+        !mw_call_int(ex, call, 2, ex->next_key, &key))
         return mw_term_none();
     if (rate == 0 && !mw_call_has(call, 2))
         return call->given[0].term;

@@ -220,10 +220,8 @@ MwTerm mw_function_avg_pool(MwExpander *ex, const MwCall *call)
 {
     Windows w;
     double elements = 1;
-    bool counts_padding = true;
-    if (!read_pool(ex, call, &w) ||
-        (mw_call_has(call, 4) &&
-         !mw_want_bool(ex, call->given[4].term, mw_call_want(ex, call, 4), &counts_padding)))
+    bool counts_padding;
+    if (!read_pool(ex, call, &w) || !mw_call_flag(ex, call, 4, true, &counts_padding))
         return mw_term_none();
     const MwSite inner = mw_site_inner(call->site);
     const MwTensor x = *mw_value_tensor(ex->graph, w.x);
@@ -235,9 +233,8 @@ MwTerm mw_function_avg_pool(MwExpander *ex, const MwCall *call)
                                              mw_emit_constant(ex, inner, x.type, 1 / elements)));
     MwTensor one = x;
     one.dim[0] = one.dim[one.rank - 1] = 1;
-    const MwAttr shape = mw_attr_ints(MW_ATTR_SHAPE, one.dim, one.rank);
     const MwValueId scalar = mw_emit_constant(ex, inner, x.type, 1);
-    const MwValueId ones = mw_emit(ex, inner, MW_OP_BROADCAST, &scalar, 1, &shape, 1);
+    const MwValueId ones = mw_emit_broadcast(ex, inner, scalar, &one);
     return mw_term_tensor(mw_emit_binary(ex, call->site, MW_OP_DIV, sum,
                                          emit_pool(ex, inner, MW_OP_SUM_POOL, ones, &w)));
 }
