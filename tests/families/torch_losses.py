@@ -5,6 +5,7 @@
     torch_losses.py BUILD [NAME...]
 
 Writes NAME.csv beside this script."""
+import ast
 import pathlib
 import sys
 import tempfile
@@ -81,7 +82,7 @@ def losses(build, family, folder):
     torch.set_default_dtype(torch.float64)
     weights = {name: torch.tensor(array, dtype=torch.float64, requires_grad=True)
                for name, array in first_weights(build, family, folder).items()}
-    sizes = {name: eval(text) for name, text in  # noqa: S307: the sizes of family.py
+    sizes = {name: ast.literal_eval(text) for name, text in
              (word.split("=") for word in family.sizes.replace("true", "True").split())}
     model = CLASSES[family.graph](weights, sizes)
     groups = [[weight for name, weight in weights.items() if model.decays(name) == decays]
