@@ -29,8 +29,9 @@ MwNodeSpace mw_node_space(const MwLegal *legal, const MwNode *node);
  * (mw_node_gathers), the layout of entry 0. */
 MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k);
 
-/* Says whether the node needs the place of each of its points in the global tensor (dropout). Sets
- * `*places` to the layout of the places, which are row-major and relative to the local part. */
+/* Says whether the node needs the place of each of its points in the global tensor, as dropout and
+ * uniform do. Sets `*places` to the layout of the places, which are row-major and relative to the
+ * local part. */
 bool mw_node_places(const MwLegal *legal, const MwNode *node, MwLayout *places);
 
 /* Says whether operand k is looked up by an index. Sets `*stride` to the stride from one entry to

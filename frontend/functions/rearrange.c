@@ -155,6 +155,25 @@ MwTerm mw_function_roll(MwExpander *ex, const MwCall *call)
     return mw_term_tensor(mw_emit_concat(ex, call->site, parts, 2, axis));
 }
 
+MwTerm mw_function_flip(MwExpander *ex, const MwCall *call)
+{
+    MwValueId x;
+    int64_t *axes;
+    int count, axis;
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_ints(ex, call, 1, &axes, &count))
+        return mw_term_none();
+    for (int i = 0; i < count; i++) {
+        if (!mw_axis_normalize(ex, call->given[1].span, call->callee, x, axes[i], &axis))
+            return mw_term_none();
+        const MwAttr attr = mw_attr_int(MW_ATTR_AXIS, axis);
+        const MwSite site = i + 1 < count ? mw_site_inner(call->site) : call->site;
+        x = mw_emit(ex, site, MW_OP_FLIP, &x, 1, &attr, 1);
+        if (!mw_has_value(x))
+            break;
+    }
+    return mw_term_tensor(x);
+}
+
 /* Every stride-th element of dimension `axis` of `x`, from its first. The dimension is parted into
  * groups of `stride`, of which each gives its first; zeros complete the last group. */
 MwValueId mw_emit_strided(MwExpander *ex, const MwCall *call, MwValueId x, int axis, int64_t stride)

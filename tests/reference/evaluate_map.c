@@ -236,11 +236,15 @@ static uint64_t global_index(const Eval *e, const MwTensor *local, const int64_t
     return index;
 }
 
+static uint64_t stream_of(const Eval *e)
+{
+    return mw_step_stream((uint32_t)mw_node_int(e->node, MW_ATTR_KEY), (uint32_t)e->place->step);
+}
+
 static void dropout(const Eval *e)
 {
     double rate = mw_node_float(e->node, MW_ATTR_RATE);
-    uint64_t stream =
-        mw_dropout_stream((uint32_t)mw_node_int(e->node, MW_ATTR_KEY), (uint32_t)e->place->step);
+    uint64_t stream = stream_of(e);
     for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
         int64_t at[MW_MAX_RANK];
         eval_index(eval_out(e, 0), i, at);
@@ -278,6 +282,16 @@ static void iota(const Eval *e)
     }
 }
 
+static void uniform(const Eval *e)
+{
+    const MwTensor *result = eval_out(e, 0);
+    for (int64_t i = 0; i < mw_tensor_elements(result); i++) {
+        int64_t at[MW_MAX_RANK];
+        eval_index(result, i, at);
+        e->out[0][i] = mw_step_uniform(e->place->seed, stream_of(e), global_index(e, result, at));
+    }
+}
+
 bool eval_source(const Eval *e)
 {
     switch (e->node->op) {
@@ -290,6 +304,9 @@ bool eval_source(const Eval *e)
         return true;
     case MW_OP_IOTA:
         iota(e);
+        return true;
+    case MW_OP_UNIFORM:
+        uniform(e);
         return true;
     default:
         return false;
