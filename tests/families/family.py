@@ -14,10 +14,12 @@ STEPS = 10
 
 class Family:
     """`inputs` are {name: (shape, below)}: integers below that, or floats where it is None.
-    `graph` is the model's file, `stages` are options of a plan of two stages on two ranks."""
+    `graph` is the model's file, `meshes` are those that it runs on, `stages` are options of a plan
+    of two stages on two ranks."""
 
-    def __init__(self, name, graph, sizes, inputs, *stages):
+    def __init__(self, name, graph, sizes, inputs, *stages, meshes=("2", "2x2")):
         self.name, self.graph, self.sizes, self.inputs = name, graph, sizes, inputs
+        self.meshes = meshes
         self.stages = ["--cluster", "local:2", "--stages", 2, *stages]
         self.losses = HERE / f"{name}.csv"
 
@@ -50,6 +52,10 @@ FAMILIES = [
     Family("resnet_parts", "resnet",
            "batch=8 image=8 classes=5 widths=[4,8] blocks=[2,1] parts=4",
            {"images": ((8, 8, 8, 3), None), "labels": ((8,), 5)}, "--micro-batches", 2),
+    Family("unet", "unet",
+           "batch=8 image=8 width=8 multipliers=[1,2] blocks=1 attended=4 groups=2 "
+           "dropout_rate=0.0 rate=0.002 warmup=3", {"images": ((8, 8, 8, 3), None)}, "--micro-batches", 2,
+           meshes=["2"]),
 ]
 
 
