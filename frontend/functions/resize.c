@@ -173,11 +173,14 @@ static MwValueId resize_nearest(MwExpander *ex, const MwCall *call, MwSite site,
                                     : mw_emit_gather(ex, site, r->x, ids.value, d + 1);
 }
 
-/* The size of the largest window of an adaptive pool. */
+/* The size of the largest window of an adaptive pool. Where there are more windows than elements,
+ * one has two elements, unless each element has as many windows. */
 static int64_t largest_window(int64_t in, int64_t out)
 {
     int64_t largest = 1;
-    for (int64_t o = 0; o < mw_min(out, in); o++) /* windows repeat after as many */
+    if (out > in)
+        return out % in ? 2 : 1;
+    for (int64_t o = 0; o < out; o++)
         largest = mw_max(largest, ((o + 1) * in + out - 1) / out - o * in / out);
     return largest;
 }

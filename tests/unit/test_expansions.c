@@ -339,6 +339,12 @@ static const struct {
      {-4, 6.25, -2.5, 2, -0.75, -0.5, 2},
      {0, 6.25, 4, 6},
      {0, 1, 0, 2, 0, 0, 3}},
+    {"(adaptive_max_pool(reshape(x, [1, 2, 1]), [5])) * cast(reshape(iota([5]), [1, 5, 1]), f32)",
+     2,
+     5,
+     {-4, 6.25},
+     {-0, -4, 12.5, 18.75, 25},
+     {1, 9}},
 };
 
 static MwGraph *parse(TestGraph *test, int i)
