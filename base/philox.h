@@ -14,7 +14,7 @@
  * 4:
  *
  *     weights   stream = mw_hash_bytes(the weight's name), block i / 4
- *     dropout   stream = key << 32 | step, block i / 4 with bit 63 set; `key` is the node's
+ *     operators stream = key << 32 | step, block i / 4 with bit 63 set; `key` is the node's
  *               attribute, `step` counts from 1
  *
  *     word      words[i % 4]
@@ -24,10 +24,11 @@
  *               has sin
  *     dropout   keeps the element if word >= floor(rate * 2^32); kept elements are multiplied by
  *               the f32 nearest to 1 / (1 - rate)
+ *     values    floor(word / 2^8) * 2^-24, in [0, 1), an f32
  *
- * Uniforms and normals are computed in double and rounded once, to the weight's type. Dropout
- * needs integers only, so a generated kernel agrees bit for bit with this header on every
- * machine. */
+ * Uniforms and normals of weights are computed in double and rounded once, to the weight's type.
+ * Operators need integers only, so a generated kernel agrees bit for bit with this header on
+ * every machine. */
 #ifndef MW_BASE_PHILOX_H
 #define MW_BASE_PHILOX_H
 
@@ -80,10 +81,26 @@ static inline double mw_normal_at(uint64_t seed, uint64_t stream, uint64_t index
     return radius * (index % 2 ? sin(angle) : cos(angle));
 }
 
-/* The stream of one dropout operator in one step. */
-static inline uint64_t mw_dropout_stream(uint32_t key, uint32_t step)
+/* The stream of one operator in one step. */
+static inline uint64_t mw_step_stream(uint32_t key, uint32_t step)
 {
     return (uint64_t)key << 32 | step;
+}
+
+/* The word of an element of an operator's stream. Selects it without an index into the block, so
+ * that loops over elements can be vectorised. */
+static inline uint32_t mw_step_word(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    uint32_t word[4];
+    mw_philox(seed, stream, index / 4 | UINT64_C(1) << 63, word);
+    uint32_t low = index & 1 ? word[1] : word[0], high = index & 1 ? word[3] : word[2];
+    return index & 2 ? high : low;
+}
+
+/* A number in [0, 1), a multiple of 2^-24. */
+static inline float mw_step_uniform(uint64_t seed, uint64_t stream, uint64_t index)
+{
+    return (float)(int32_t)(mw_step_word(seed, stream, index) >> 8) * 0x1p-24f;
 }
 
 /* Words below the threshold are dropped; `rate` lies in [0, 1). */
@@ -92,15 +109,11 @@ static inline uint32_t mw_dropout_threshold(double rate)
     return (uint32_t)(rate * 0x1p32);
 }
 
-/* Whether the element is kept. Selects the word without an index into the block, so that loops
- * over elements can be vectorised. */
+/* Whether the element is kept. */
 static inline bool mw_dropout_keeps(uint64_t seed, uint64_t stream, uint64_t index,
                                     uint32_t threshold)
 {
-    uint32_t word[4];
-    mw_philox(seed, stream, index / 4 | UINT64_C(1) << 63, word);
-    uint32_t low = index & 1 ? word[1] : word[0], high = index & 1 ? word[3] : word[2];
-    return (index & 2 ? high : low) >= threshold;
+    return mw_step_word(seed, stream, index) >= threshold;
 }
 
 /* The factor of kept elements. */

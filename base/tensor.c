@@ -78,6 +78,24 @@ bool mw_tensor_equal(const MwTensor *a, const MwTensor *b)
     return a->type == b->type && mw_tensor_same_shape(a, b);
 }
 
+bool mw_tensor_insert_dim(MwTensor *tensor, int axis, int64_t size)
+{
+    if (tensor->rank == MW_MAX_RANK)
+        return false;
+    for (int d = tensor->rank++; d > axis; d--)
+        tensor->dim[d] = tensor->dim[d - 1];
+    tensor->dim[axis] = size;
+    return true;
+}
+
+void mw_tensor_remove_dim(MwTensor *tensor, int axis)
+{
+    tensor->rank--;
+    for (int d = axis; d < tensor->rank; d++)
+        tensor->dim[d] = tensor->dim[d + 1];
+    tensor->dim[tensor->rank] = 0;
+}
+
 const char *mw_tensor_text(const MwTensor *tensor, char buffer[MW_TENSOR_TEXT_BYTES])
 {
     int at = snprintf(buffer, MW_TENSOR_TEXT_BYTES, "%s[", mw_type_name(tensor->type));

@@ -27,6 +27,10 @@ int64_t mw_tensor_elements(const MwTensor *tensor);
 int64_t mw_tensor_bytes(const MwTensor *tensor);
 bool mw_tensor_equal(const MwTensor *a, const MwTensor *b);
 bool mw_tensor_same_shape(const MwTensor *a, const MwTensor *b);
+/* Inserts a dimension of `size` before dimension `axis`. Returns false if there are MW_MAX_RANK
+ * already. */
+bool mw_tensor_insert_dim(MwTensor *tensor, int axis, int64_t size);
+void mw_tensor_remove_dim(MwTensor *tensor, int axis);
 
 /* "f32[8, 128]"; a scalar is "f32[]". Returns `buffer`. */
 enum { MW_TENSOR_TEXT_BYTES = 200 };

@@ -97,6 +97,13 @@ bool mw_op_parse(const char *name, MwOp *op);
  * write it, and a model cannot have it. */
 bool mw_op_is_distributed(MwOp op);
 
+/* Constants, iotas and the step number are generators: they are never stored, and a kernel that
+ * needs one computes it. */
+static inline bool mw_op_is_generator(MwOp op)
+{
+    return op == MW_OP_CONSTANT || op == MW_OP_IOTA || op == MW_OP_STEP;
+}
+
 /* The collective that the operator is; its lowering must be MW_LOWER_COLLECTIVE. */
 MwCollective mw_op_collective(MwOp op);
 

@@ -27,7 +27,7 @@ static const Option options_list[] = {
     {"output", "NAME=FILE", TEXTS, AT(outputs),
      "write an output of every step as .npy, batch after batch; may be given\nseveral times"},
     {"steps", "N", COUNT, AT(steps), "how many steps to run (default 100)"},
-    {"seed", "N", COUNT, AT(seed), "of weights, data and dropout (default 1)"},
+    {"seed", "N", COUNT, AT(seed), "of weights, data and random numbers (default 1)"},
     {"threads", "N", THREADS, AT(threads), "threads of each rank (default 1)"},
     {"log", "FILE", TEXT, AT(log), "write step, loss and seconds of every step as CSV"},
     {"checkpoint", "DIR", TEXT, AT(checkpoint),

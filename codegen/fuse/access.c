@@ -132,6 +132,9 @@ MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k)
     case MW_OP_LOGSUMEXP:
     case MW_OP_SCAN_OUT:
         return layout;
+    case MW_OP_FLIP:
+        mw_layout_flip(&layout, operand, (int)mw_node_int(node, MW_ATTR_AXIS));
+        return layout;
     case MW_OP_LOGSUMEXP_GRAD:
         if (k > 0)
             mw_layout_repeat_inside(&layout, last_dim(result));
@@ -172,7 +175,7 @@ MwLayout mw_node_store(const MwLegal *legal, const MwNode *node, int k)
 
 bool mw_node_places(const MwLegal *legal, const MwNode *node, MwLayout *places)
 {
-    if (node->op != MW_OP_DROPOUT)
+    if (node->op != MW_OP_DROPOUT && node->op != MW_OP_UNIFORM)
         return false;
     const MwTensor *tensor = result_tensor(legal, node);
     const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);

@@ -33,8 +33,9 @@ MwLayout mw_node_access(const MwLegal *legal, const MwNode *node, int k);
  * loop gives, the element of the step. */
 MwLayout mw_node_store(const MwLegal *legal, const MwNode *node, int k);
 
-/* Says whether the node needs the place of each of its points in the global tensor (dropout). Sets
- * `*places` to the layout of the places, which are row-major and relative to the local part. */
+/* Says whether the node needs the place of each of its points in the global tensor, as dropout and
+ * uniform do. Sets `*places` to the layout of the places, which are row-major and relative to the
+ * local part. */
 bool mw_node_places(const MwLegal *legal, const MwNode *node, MwLayout *places);
 
 /* Says whether operand k is looked up by an index. Sets `*stride` to the stride from one entry to

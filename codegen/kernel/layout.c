@@ -190,6 +190,16 @@ bool mw_layout_slice(MwLayout *layout, const MwTensor *tensor, int axis, int64_t
     return true;
 }
 
+void mw_layout_flip(MwLayout *layout, const MwTensor *tensor, int axis)
+{
+    int first[MW_MAX_RANK + 1];
+    dim_ranges(layout, tensor, first);
+    for (int i = first[axis]; i < first[axis + 1]; i++) {
+        layout->offset += (layout->size[i] - 1) * layout->stride[i];
+        layout->stride[i] = -layout->stride[i];
+    }
+}
+
 bool mw_layout_shard(MwLayout *layout, const MwTensor *tensor, int axis, int ways, int mesh_axis)
 {
     int64_t stride;

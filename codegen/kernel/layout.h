@@ -52,6 +52,8 @@ MwLayout mw_layout_transpose(const MwLayout *layout, const MwTensor *tensor, con
 /* False, without a change, if `axis` does not have one stride. */
 bool mw_layout_slice(MwLayout *layout, const MwTensor *tensor, int axis, int64_t begin,
                      int64_t size);
+/* Dimension `axis` in opposite order. */
+void mw_layout_flip(MwLayout *layout, const MwTensor *tensor, int axis);
 /* The block of `axis` that this device holds, of `ways` along `mesh_axis`. False if `axis` does
  * not have one stride, or if the layout is a shard already. */
 bool mw_layout_shard(MwLayout *layout, const MwTensor *tensor, int axis, int ways, int mesh_axis);

@@ -70,11 +70,4 @@ static inline const MwTensor *mw_legal_result_tensor(const MwLegal *legal, const
  * stored. */
 bool mw_legal_takes_whole(const MwLegal *legal, const MwNode *node, int k, MwValueId root);
 
-/* Constants, iotas and the step number are generators: they are never stored, and a kernel that
- * needs one computes it. */
-static inline bool mw_op_is_generator(MwOp op)
-{
-    return op == MW_OP_CONSTANT || op == MW_OP_IOTA || op == MW_OP_STEP;
-}
-
 #endif

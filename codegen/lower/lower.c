@@ -9,6 +9,7 @@
 /* The operators that have a rule; others are lowered by their expression. */
 static MwLowerRule *const rules[MW_OP_COUNT] = {
     [MW_OP_DROPOUT] = mw_lower_dropout,
+    [MW_OP_UNIFORM] = mw_lower_uniform,
     [MW_OP_CAST] = mw_lower_cast,
     [MW_OP_SCAN_NEXT] = mw_lower_scan_next,
 #define OPTIMIZER(id, ...) [MW_OP_##id] = mw_lower_update,

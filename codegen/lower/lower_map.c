@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Element-wise operators that are more than an expression: casts and dropout. */
+/* Element-wise operators that are more than an expression: casts and random numbers. */
 #include "base/philox.h"
 #include "codegen/lower/lower_rules.h"
 
@@ -44,25 +44,43 @@ static MwRef global_place(MwLower *l)
     return mw_lower_index(l, &places, args, arg_count);
 }
 
+/* What random numbers are a function of: the seed, the stream of the node in this step, and the
+ * place in the global tensor. */
+typedef struct {
+    MwRef seed, stream, place;
+} RandomPoint;
+
+static RandomPoint random_point(MwLower *l)
+{
+    const MwPlanArg key = {.kind = MW_ARG_INT, .i = mw_node_int(mw_lower_node(l), MW_ATTR_KEY)};
+    const MwRef place = global_place(l);
+    const MwRef seed = mw_lower_arg(l, MW_ARG_SEED), step = mw_lower_arg(l, MW_ARG_STEP);
+    const MwKernelInstr load_key = {
+        .op = MW_KERNEL_ARG, .type = MW_SCALAR_I64, .arg = mw_kernel_arg(l->kernel, &key)};
+    const MwRef stream =
+        mw_lower_expr(l, MW_SCALAR_I64, 1, "(int64_t)mw_step_stream((uint32_t)$0, (uint32_t)$1)", 2,
+                      mw_kernel_add(l->kernel, &load_key), step);
+    return (RandomPoint){seed, stream, place};
+}
+
 void mw_lower_dropout(MwLower *l)
 {
-    const MwNode *node = mw_lower_node(l);
-    double rate = mw_node_float(node, MW_ATTR_RATE);
-    MwRef place = global_place(l);
-    MwRef seed = mw_lower_arg(l, MW_ARG_SEED), step = mw_lower_arg(l, MW_ARG_STEP);
-    MwArena *arena = l->kernel->arena;
-    MwPlanArg key = {.kind = MW_ARG_INT, .i = mw_node_int(node, MW_ATTR_KEY)};
-    MwKernelInstr load_key = {
-        .op = MW_KERNEL_ARG, .type = MW_SCALAR_I64, .arg = mw_kernel_arg(l->kernel, &key)};
-    MwRef stream =
-        mw_lower_expr(l, MW_SCALAR_I64, 1, "(int64_t)mw_dropout_stream((uint32_t)$0, (uint32_t)$1)",
-                      2, mw_kernel_add(l->kernel, &load_key), step);
-    const char *keeps =
-        mw_arena_printf(arena, "mw_dropout_keeps((uint64_t)$0, (uint64_t)$1, (uint64_t)$2, %uu)",
-                        mw_dropout_threshold(rate));
-    MwRef kept = mw_lower_expr(l, MW_SCALAR_BOOL, 60, keeps, 3, seed, stream, place);
+    double rate = mw_node_float(mw_lower_node(l), MW_ATTR_RATE);
+    const RandomPoint at = random_point(l);
+    const char *keeps = mw_arena_printf(
+        l->kernel->arena, "mw_dropout_keeps((uint64_t)$0, (uint64_t)$1, (uint64_t)$2, %uu)",
+        mw_dropout_threshold(rate));
+    MwRef kept = mw_lower_expr(l, MW_SCALAR_BOOL, 60, keeps, 3, at.seed, at.stream, at.place);
     MwRef scale = mw_lower_constant(l, MW_SCALAR_F32, mw_dropout_scale(rate));
     MwRef x = mw_lower_operand(l, 0);
     mw_lower_result(l, 0,
                     mw_lower_expr(l, MW_SCALAR_F32, 2, "$0 ? $1 * $2 : 0.0f", 3, kept, x, scale));
+}
+
+void mw_lower_uniform(MwLower *l)
+{
+    const RandomPoint at = random_point(l);
+    const char *text = "mw_step_uniform((uint64_t)$0, (uint64_t)$1, (uint64_t)$2)";
+    mw_lower_result(l, 0,
+                    mw_lower_expr(l, MW_SCALAR_F32, 60, text, 3, at.seed, at.stream, at.place));
 }

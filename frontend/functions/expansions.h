@@ -19,6 +19,9 @@ MwTerm mw_compose_loss(MwExpander *ex, const MwCall *call, bool of_rows, const c
  * (rearrange.c). */
 MwValueId mw_emit_strided(MwExpander *ex, const MwCall *call, MwValueId x, int axis,
                           int64_t stride);
+/* The slices of `x`, of floats, along `axis` at i32 `ids`, whose dimensions take the place of the
+ * axis (lookup.c). */
+MwValueId mw_emit_gather(MwExpander *ex, MwSite site, MwValueId x, MwValueId ids, int axis);
 /* The operands of a call that takes tensors and lists of tensors by position, at least one; false
  * after an error (shape.c). */
 bool mw_call_tensors(MwExpander *ex, const MwCall *call, MwValueId **values, int *count);

@@ -242,17 +242,14 @@ MwTerm mw_function_sdpa(MwExpander *ex, const MwCall *call)
     if (!read_attention(ex, call, operands))
         return mw_term_none();
     const MwTensor *q = mw_value_tensor(ex->graph, operands[0]);
-    bool causal = false;
+    bool causal;
     int64_t *window = NULL;
     int windows = 0;
     double scale, soft_cap, head = q->rank ? (double)q->dim[q->rank - 1] : 1;
-    if ((mw_call_has(call, SDPA_CAUSAL) &&
-         !mw_want_bool(ex, call->given[SDPA_CAUSAL].term, mw_call_want(ex, call, SDPA_CAUSAL),
-                       &causal)) ||
+    if (!mw_call_flag(ex, call, SDPA_CAUSAL, false, &causal) ||
         !mw_call_number(ex, call, SDPA_SCALE, 1 / sqrt(head), &scale) ||
         (mw_call_has(call, SDPA_WINDOW) &&
-         !mw_want_ints(ex, call->given[SDPA_WINDOW].term, mw_call_want(ex, call, SDPA_WINDOW),
-                       &window, &windows)) ||
+         !mw_call_ints(ex, call, SDPA_WINDOW, &window, &windows)) ||
         !mw_call_number(ex, call, SDPA_SOFT_CAP, 0, &soft_cap))
         return mw_term_none();
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_CAUSAL, causal), mw_attr_float(MW_ATTR_SCALE, scale),
@@ -266,10 +263,9 @@ MwTerm mw_function_dropout(MwExpander *ex, const MwCall *call)
 {
     MwValueId x;
     double rate;
-    int64_t key = ex->next_key;
+    int64_t key;
     if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_number(ex, call, 1, 0, &rate) ||
-        (mw_call_has(call, 2) &&
-         !mw_want_int(ex, call->given[2].term, mw_call_want(ex, call, 2), &key)))
+        !mw_call_int(ex, call, 2, ex->next_key, &key))
         return mw_term_none();
     if (rate == 0 && !mw_call_has(call, 2))
         return call->given[0].term;

@@ -32,18 +32,15 @@ static MwValueId total_of(MwExpander *ex, MwSite site, MwValueId x, bool mean)
 /* The sum along the last dimension. */
 static MwValueId sum_of_rows(MwExpander *ex, MwSite site, MwValueId x)
 {
-    const int64_t last = mw_value_tensor(ex->graph, x)->rank - 1;
-    MwAttr attrs[] = {mw_attr_ints(MW_ATTR_AXES, &last, 1), mw_attr_int(MW_ATTR_KEEP, false)};
-    return mw_emit(ex, site, MW_OP_REDUCE_SUM, &x, 1, attrs, MW_COUNT(attrs));
+    const MwReduced row = {
+        .x = x, .axes = {mw_value_tensor(ex->graph, x)->rank - 1}, .axis_count = 1};
+    return mw_reduction_emit(ex, site, MW_OP_REDUCE_SUM, &row);
 }
 
 /* `x` in f32. */
 static MwValueId in_f32(MwExpander *ex, MwSite site, MwValueId x)
 {
-    if (mw_value_tensor(ex->graph, x)->type == MW_F32)
-        return x;
-    MwAttr attr = mw_attr_int(MW_ATTR_TYPE, MW_F32);
-    return mw_emit(ex, site, MW_OP_CAST, &x, 1, &attr, 1);
+    return mw_value_tensor(ex->graph, x)->type == MW_F32 ? x : mw_emit_cast(ex, site, x, MW_F32);
 }
 
 /* How the elements of a loss become one number. */
@@ -151,8 +148,7 @@ static bool read_scored(MwExpander *ex, const MwCall *call, MwValueId targets, S
 static MwTerm mean_of_scored(MwExpander *ex, MwSite site, const Scored *scored, MwValueId each)
 {
     MwSite inner = mw_site_inner(site);
-    MwAttr type = mw_attr_int(MW_ATTR_TYPE, MW_F32);
-    MwValueId ones = mw_emit(ex, inner, MW_OP_CAST, &scored->counts, 1, &type, 1);
+    MwValueId ones = mw_emit_cast(ex, inner, scored->counts, MW_F32);
     MwTerm count = mw_term_tensor(total_of(ex, inner, ones, false));
     count = mw_apply(ex, inner, MW_OP_MAXIMUM, (MwTerm[]){count, mw_term_int(1)}, 2);
     MwTerm sum = mw_term_tensor(total_of(ex, inner, each, false));

@@ -49,22 +49,18 @@ static bool read_channels(MwExpander *ex, const MwCall *call, int rank, MwValueI
 static bool split_dim(MwExpander *ex, const MwCall *call, int k, int dim, MwValueId *x)
 {
     MwTensor split = *mw_value_tensor(ex->graph, *x);
-    int64_t parts = 1;
-    if (mw_call_has(call, k) &&
-        !mw_want_int(ex, call->given[k].term, mw_call_want(ex, call, k), &parts))
+    int64_t parts;
+    if (!mw_call_int(ex, call, k, 1, &parts))
         return false;
     if (parts == 1 && !call->formals[k].required)
         return true;
-    if (parts < 1 || split.dim[dim] % parts != 0 || split.rank == MW_MAX_RANK) {
+    if (parts < 1 || split.dim[dim] % parts != 0 || !mw_tensor_insert_dim(&split, dim, parts)) {
         mw_expand_error(ex, call->given[k].span,
                         "'%s' of %s cannot divide dimension %d of %s into %lld parts",
                         call->formals[k].name, call->callee, dim,
                         mw_term_describe(ex, call->given[0].term), (long long)parts);
         return false;
     }
-    for (int d = split.rank++; d > dim; d--)
-        split.dim[d] = split.dim[d - 1];
-    split.dim[dim] = parts;
     split.dim[dim + 1] /= parts;
     *x = mw_emit_reshape(ex, mw_site_inner(call->site), *x, &split);
     return mw_has_value(*x);

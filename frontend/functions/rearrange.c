@@ -2,47 +2,14 @@
 /* Functions that change shapes by several operators, and sums along an axis. */
 #include "frontend/functions/expansions.h"
 
-/* Adds `op`, a slice or pad of dimension `axis`. */
-static MwValueId emit_range(MwExpander *ex, MwSite site, MwOp op, MwValueId x, int axis,
-                            int64_t begin, int64_t end)
-{
-    MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_BEGIN, begin),
-                      mw_attr_int(MW_ATTR_END, end)};
-    return mw_emit(ex, site, op, &x, 1, attrs, MW_COUNT(attrs));
-}
-
-static MwValueId emit_cast(MwExpander *ex, MwSite site, MwValueId x, MwType type)
-{
-    MwAttr attr = mw_attr_int(MW_ATTR_TYPE, type);
-    return mw_emit(ex, site, MW_OP_CAST, &x, 1, &attr, 1);
-}
-
-static MwValueId emit_concat(MwExpander *ex, MwSite site, const MwValueId *values, int count,
-                             int axis)
-{
-    MwAttr attr = mw_attr_int(MW_ATTR_AXIS, axis);
-    return mw_emit(ex, site, MW_OP_CONCAT, values, count, &attr, 1);
-}
-
 /* Inserts a dimension of `size` before dimension `axis`. */
 static bool insert_dim(MwExpander *ex, const MwCall *call, MwTensor *shape, int axis, int64_t size)
 {
-    if (shape->rank == MW_MAX_RANK) {
-        mw_expand_error(ex, call->site.span, "%s would need a tensor of more than %d dimensions",
-                        call->callee, MW_MAX_RANK);
-        return false;
-    }
-    for (int d = shape->rank++; d > axis; d--)
-        shape->dim[d] = shape->dim[d - 1];
-    shape->dim[axis] = size;
-    return true;
-}
-
-static void remove_dim(MwTensor *shape, int axis)
-{
-    shape->rank--;
-    for (int d = axis; d < shape->rank; d++)
-        shape->dim[d] = shape->dim[d + 1];
+    if (mw_tensor_insert_dim(shape, axis, size))
+        return true;
+    mw_expand_error(ex, call->site.span, "%s would need a tensor of more than %d dimensions",
+                    call->callee, MW_MAX_RANK);
+    return false;
 }
 
 /* Marks the dimensions of size 1 that argument 1 lists, or all of them. */
@@ -81,17 +48,16 @@ MwTerm mw_function_squeeze(MwExpander *ex, const MwCall *call)
     MwTensor shape = *mw_value_tensor(ex->graph, x);
     for (int d = shape.rank - 1; d >= 0; d--)
         if (gone[d])
-            remove_dim(&shape, d);
+            mw_tensor_remove_dim(&shape, d);
     return mw_term_tensor(mw_emit_reshape(ex, call->site, x, &shape));
 }
 
 /* Argument k as the place of a new dimension among those of `x`; the first if it is not given. */
 static bool read_place(MwExpander *ex, const MwCall *call, int k, MwValueId x, int *axis)
 {
-    int64_t given = 0;
+    int64_t given;
     int places = mw_value_tensor(ex->graph, x)->rank + 1;
-    if (mw_call_has(call, k) &&
-        !mw_want_int(ex, call->given[k].term, mw_call_want(ex, call, k), &given))
+    if (!mw_call_int(ex, call, k, 0, &given))
         return false;
     *axis = (int)(given < 0 ? given + places : given);
     if (given >= -places && given < places)
@@ -134,7 +100,7 @@ MwTerm mw_function_stack(MwExpander *ex, const MwCall *call)
         if (!mw_has_value(values[i]))
             return mw_term_none();
     }
-    return mw_term_tensor(emit_concat(ex, call->site, values, count, axis));
+    return mw_term_tensor(mw_emit_concat(ex, call->site, values, count, axis));
 }
 
 /* Each dimension that repeats gets one of its count before it, which x is stretched to. */
@@ -164,9 +130,8 @@ MwTerm mw_function_tile(MwExpander *ex, const MwCall *call)
             return mw_term_none();
     }
     MwSite inner = mw_site_inner(call->site);
-    MwAttr attr = mw_attr_ints(MW_ATTR_SHAPE, wide.dim, wide.rank);
     MwValueId parts = mw_emit_reshape(ex, inner, x, &apart);
-    MwValueId all = mw_emit(ex, inner, MW_OP_BROADCAST, &parts, 1, &attr, 1);
+    MwValueId all = mw_emit_broadcast(ex, inner, parts, &wide);
     return mw_term_tensor(mw_emit_reshape(ex, call->site, all, &result));
 }
 
@@ -185,9 +150,28 @@ MwTerm mw_function_roll(MwExpander *ex, const MwCall *call)
     int64_t first = size - (shift % size + size) % size;
     if (first == size)
         return mw_term_tensor(x);
-    MwValueId parts[] = {emit_range(ex, inner, MW_OP_SLICE, x, axis, first, size),
-                         emit_range(ex, inner, MW_OP_SLICE, x, axis, 0, first)};
-    return mw_term_tensor(emit_concat(ex, call->site, parts, 2, axis));
+    MwValueId parts[] = {mw_emit_range(ex, inner, MW_OP_SLICE, x, axis, first, size),
+                         mw_emit_range(ex, inner, MW_OP_SLICE, x, axis, 0, first)};
+    return mw_term_tensor(mw_emit_concat(ex, call->site, parts, 2, axis));
+}
+
+MwTerm mw_function_flip(MwExpander *ex, const MwCall *call)
+{
+    MwValueId x;
+    int64_t *axes;
+    int count, axis;
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_ints(ex, call, 1, &axes, &count))
+        return mw_term_none();
+    for (int i = 0; i < count; i++) {
+        if (!mw_axis_normalize(ex, call->given[1].span, call->callee, x, axes[i], &axis))
+            return mw_term_none();
+        const MwAttr attr = mw_attr_int(MW_ATTR_AXIS, axis);
+        const MwSite site = i + 1 < count ? mw_site_inner(call->site) : call->site;
+        x = mw_emit(ex, site, MW_OP_FLIP, &x, 1, &attr, 1);
+        if (!mw_has_value(x))
+            break;
+    }
+    return mw_term_tensor(x);
 }
 
 /* Every stride-th element of dimension `axis` of `x`, from its first. The dimension is parted into
@@ -200,16 +184,16 @@ MwValueId mw_emit_strided(MwExpander *ex, const MwCall *call, MwValueId x, int a
     MwTensor shape = *mw_value_tensor(ex->graph, x);
     int64_t size = shape.dim[axis], groups = 1 + (size - 1) / stride, rest;
     if (groups == 1) /* the stride may be as large as it wants */
-        return emit_range(ex, call->site, MW_OP_SLICE, x, axis, 0, 1);
+        return mw_emit_range(ex, call->site, MW_OP_SLICE, x, axis, 0, 1);
     rest = groups * stride - size;
     if (rest)
-        x = emit_range(ex, inner, MW_OP_PAD, x, axis, 0, rest);
+        x = mw_emit_range(ex, inner, MW_OP_PAD, x, axis, 0, rest);
     shape.dim[axis] = stride;
     if (!insert_dim(ex, call, &shape, axis, groups))
         return mw_no_value();
     x = mw_emit_reshape(ex, inner, x, &shape);
-    x = emit_range(ex, inner, MW_OP_SLICE, x, axis + 1, 0, 1);
-    remove_dim(&shape, axis + 1);
+    x = mw_emit_range(ex, inner, MW_OP_SLICE, x, axis + 1, 0, 1);
+    mw_tensor_remove_dim(&shape, axis + 1);
     return mw_emit_reshape(ex, call->site, x, &shape);
 }
 
@@ -218,11 +202,10 @@ MwTerm mw_function_one_hot(MwExpander *ex, const MwCall *call)
 {
     MwValueId ids;
     int64_t classes;
-    MwType type = MW_F32;
+    MwType type;
     if (!mw_call_tensor(ex, call, 0, &ids) ||
         !mw_want_int(ex, call->given[1].term, mw_call_want(ex, call, 1), &classes) ||
-        (mw_call_has(call, 2) &&
-         !mw_want_type(ex, call->given[2].term, mw_call_want(ex, call, 2), &type)))
+        !mw_call_type(ex, call, 2, MW_F32, &type))
         return mw_term_none();
     MwTensor shape = *mw_value_tensor(ex->graph, ids);
     MwSite inner = mw_site_inner(call->site);
@@ -231,10 +214,9 @@ MwTerm mw_function_one_hot(MwExpander *ex, const MwCall *call)
                         mw_term_describe(ex, call->given[0].term));
         return mw_term_none();
     }
-    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, MW_I32), mw_attr_ints(MW_ATTR_SHAPE, &classes, 1),
-                      mw_attr_int(MW_ATTR_AXIS, 0)};
-    MwValueId each = mw_emit(ex, inner, MW_OP_IOTA, NULL, 0, attrs, MW_COUNT(attrs));
+    const MwTensor line = mw_tensor(MW_I32, 1, &classes);
+    MwValueId each = mw_emit_iota(ex, inner, &line, 0);
     MwValueId column = expand_at(ex, call, inner, ids, shape.rank);
     MwValueId hit = mw_emit_binary(ex, inner, MW_OP_EQ, column, each);
-    return mw_term_tensor(emit_cast(ex, call->site, hit, type));
+    return mw_term_tensor(mw_emit_cast(ex, call->site, hit, type));
 }

@@ -29,20 +29,12 @@ static bool read_axes(MwExpander *ex, const MwCall *call, MwValueId x, int64_t *
     return true;
 }
 
-/* Argument k, which is false unless given. */
-static bool read_flag(MwExpander *ex, const MwCall *call, int k, bool *flag)
-{
-    *flag = false;
-    return !mw_call_has(call, k) ||
-           mw_want_bool(ex, call->given[k].term, mw_call_want(ex, call, k), flag);
-}
-
 static bool read_reduction(MwExpander *ex, const MwCall *call, MwReduced *reduction)
 {
     *reduction = (MwReduced){0};
     return mw_call_tensor(ex, call, 0, &reduction->x) &&
            read_axes(ex, call, reduction->x, reduction->axes, &reduction->axis_count) &&
-           read_flag(ex, call, 2, &reduction->keep);
+           mw_call_flag(ex, call, 2, false, &reduction->keep);
 }
 
 MwValueId mw_reduction_emit(MwExpander *ex, MwSite site, MwOp op, const MwReduced *r)
@@ -134,7 +126,7 @@ static MwValueId emit_variance(MwExpander *ex, const MwCall *call, MwSite site)
 {
     MwReduced r;
     bool unbiased;
-    if (!read_float_reduction(ex, call, &r) || !read_flag(ex, call, 3, &unbiased))
+    if (!read_float_reduction(ex, call, &r) || !mw_call_flag(ex, call, 3, false, &unbiased))
         return mw_no_value();
     const double count = mw_reduction_count(ex, &r);
     MwSite inner = mw_site_inner(site);
@@ -157,12 +149,6 @@ MwTerm mw_function_std(MwExpander *ex, const MwCall *call)
     return mw_term_tensor(mw_emit_unary(ex, call->site, MW_OP_SQRT, variance));
 }
 
-static MwValueId emit_cast(MwExpander *ex, MwSite site, MwValueId x, MwType type)
-{
-    MwAttr attr = mw_attr_int(MW_ATTR_TYPE, type);
-    return mw_emit(ex, site, MW_OP_CAST, &x, 1, &attr, 1);
-}
-
 /* The first place along `axis` of an element that is the greatest, or NaN: of all such places, the
  * one that is farthest from the end. */
 static MwValueId emit_argmax(MwExpander *ex, MwSite site, MwValueId x, int axis, bool keep)
@@ -177,12 +163,10 @@ static MwValueId emit_argmax(MwExpander *ex, MwSite site, MwValueId x, int axis,
     if (mw_type_is_float(shape.type))
         here = mw_emit_binary(ex, inner, MW_OP_OR, here, mw_emit_unary(ex, inner, MW_OP_ISNAN, x));
     MwTensor line = shape;
+    line.type = MW_I32;
     for (int d = 0; d < line.rank; d++)
         line.dim[d] = d == axis ? shape.dim[axis] : 1;
-    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, MW_I32),
-                            mw_attr_ints(MW_ATTR_SHAPE, line.dim, line.rank),
-                            mw_attr_int(MW_ATTR_AXIS, axis)};
-    MwValueId place = mw_emit(ex, inner, MW_OP_IOTA, NULL, 0, attrs, MW_COUNT(attrs));
+    MwValueId place = mw_emit_iota(ex, inner, &line, axis);
     MwValueId last = mw_emit_constant(ex, inner, MW_I32, (double)(shape.dim[axis] - 1));
     MwValueId to_end = mw_emit_binary(ex, inner, MW_OP_SUB, last, place);
     MwValueId none = mw_emit_constant(ex, inner, MW_I32, 0);
@@ -199,7 +183,7 @@ static MwTerm place_of(MwExpander *ex, const MwCall *call, bool of_least)
     int axis;
     bool keep;
     if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, -1, &axis) ||
-        !read_flag(ex, call, 2, &keep))
+        !mw_call_flag(ex, call, 2, false, &keep))
         return mw_term_none();
     if (of_least)
         x = emit_mirrored(ex, mw_site_inner(call->site), x);
@@ -230,9 +214,9 @@ static MwTerm anywhere(MwExpander *ex, const MwCall *call, MwSite site, bool wan
     MwSite inner = mw_site_inner(call->site);
     if (!wanted)
         r.x = mw_emit_unary(ex, inner, MW_OP_NOT, r.x);
-    r.x = emit_cast(ex, inner, r.x, MW_I32);
+    r.x = mw_emit_cast(ex, inner, r.x, MW_I32);
     return mw_term_tensor(
-        emit_cast(ex, site, mw_reduction_emit(ex, inner, MW_OP_REDUCE_MAX, &r), MW_BOOL));
+        mw_emit_cast(ex, site, mw_reduction_emit(ex, inner, MW_OP_REDUCE_MAX, &r), MW_BOOL));
 }
 
 MwTerm mw_function_any(MwExpander *ex, const MwCall *call)
@@ -249,14 +233,6 @@ MwTerm mw_function_all(MwExpander *ex, const MwCall *call)
                : mw_term_tensor(mw_emit_unary(ex, call->site, MW_OP_NOT, some.value));
 }
 
-static MwValueId emit_slice(MwExpander *ex, MwSite site, MwValueId x, int axis, int64_t begin,
-                            int64_t end)
-{
-    MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_BEGIN, begin),
-                      mw_attr_int(MW_ATTR_END, end)};
-    return mw_emit(ex, site, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
-}
-
 /* Multiplies the halves of dimension `axis`, and theirs, until it has size 1; of an odd size one
  * element waits until the end. So there are no more than 4 nodes for each halving, and the gradient
  * of an element is the product of the others, zeros among them or not. */
@@ -265,10 +241,10 @@ static MwValueId emit_product(MwExpander *ex, MwSite site, MwValueId x, int axis
     MwValueId rest = mw_no_value();
     while (mw_has_value(x) && mw_value_tensor(ex->graph, x)->dim[axis] > 1) {
         const int64_t size = mw_value_tensor(ex->graph, x)->dim[axis], half = size / 2;
-        MwValueId first = emit_slice(ex, site, x, axis, 0, half);
-        MwValueId second = emit_slice(ex, site, x, axis, half, 2 * half);
+        MwValueId first = mw_emit_range(ex, site, MW_OP_SLICE, x, axis, 0, half);
+        MwValueId second = mw_emit_range(ex, site, MW_OP_SLICE, x, axis, half, 2 * half);
         if (size % 2) {
-            MwValueId last = emit_slice(ex, site, x, axis, size - 1, size);
+            MwValueId last = mw_emit_range(ex, site, MW_OP_SLICE, x, axis, size - 1, size);
             rest = mw_has_value(rest) ? mw_emit_binary(ex, site, MW_OP_MUL, rest, last) : last;
         }
         x = mw_emit_binary(ex, site, MW_OP_MUL, first, second);
@@ -348,7 +324,7 @@ MwTerm mw_function_log_softmax(MwExpander *ex, const MwCall *call)
 MwTerm mw_function_cumsum(MwExpander *ex, const MwCall *call)
 {
     bool inverse;
-    if (!read_flag(ex, call, 2, &inverse))
+    if (!mw_call_flag(ex, call, 2, false, &inverse))
         return mw_term_none();
     const MwAttr attr = mw_attr_int(MW_ATTR_INVERSE, inverse);
     return along_axis(ex, call, MW_OP_CUMSUM, true, &attr, 1);
@@ -385,7 +361,7 @@ MwTerm mw_function_top_k(MwExpander *ex, const MwCall *call)
     bool ascending;
     if (!mw_call_tensor(ex, call, 0, &x) ||
         !mw_want_int(ex, call->given[1].term, mw_call_want(ex, call, 1), &k) ||
-        !mw_call_axis(ex, call, 2, x, -1, &axis) || !read_flag(ex, call, 3, &ascending))
+        !mw_call_axis(ex, call, 2, x, -1, &axis) || !mw_call_flag(ex, call, 3, false, &ascending))
         return mw_term_none();
     return emit_top_k(ex, call->site, x, axis, k, ascending);
 }
@@ -397,7 +373,7 @@ static MwTerm sorted(MwExpander *ex, const MwCall *call, bool ids)
     int axis;
     bool descending;
     if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, -1, &axis) ||
-        !read_flag(ex, call, 2, &descending))
+        !mw_call_flag(ex, call, 2, false, &descending))
         return mw_term_none();
     MwSite site = call->site;
     const char *names[2];

@@ -52,15 +52,6 @@ MwTerm mw_function_cast(MwExpander *ex, const MwCall *call)
     return mw_call_emit(ex, call, MW_OP_CAST, &x, 1, &attr, 1);
 }
 
-/* Argument k as a list of ints; empty if it is not given. */
-static bool read_ints(MwExpander *ex, const MwCall *call, int k, int64_t **at, int *count)
-{
-    *count = 0;
-    *at = NULL;
-    return !mw_call_has(call, k) ||
-           mw_want_ints(ex, call->given[k].term, mw_call_want(ex, call, k), at, count);
-}
-
 MwTerm mw_function_constant(MwExpander *ex, const MwCall *call)
 {
     MwTerm value = call->given[0].term;
@@ -72,9 +63,7 @@ MwTerm mw_function_constant(MwExpander *ex, const MwCall *call)
     int rank;
     if ((value.kind != MW_TERM_BOOL &&
          !mw_want_number(ex, value, mw_call_want(ex, call, 0), &number)) ||
-        !read_ints(ex, call, 1, &shape, &rank) ||
-        (mw_call_has(call, 2) &&
-         !mw_want_type(ex, call->given[2].term, mw_call_want(ex, call, 2), &type)))
+        !mw_call_ints(ex, call, 1, &shape, &rank) || !mw_call_type(ex, call, 2, type, &type))
         return mw_term_none();
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, type), mw_attr_ints(MW_ATTR_SHAPE, shape, rank),
                       mw_attr_float(MW_ATTR_VALUE, number)};
@@ -83,14 +72,11 @@ MwTerm mw_function_constant(MwExpander *ex, const MwCall *call)
 
 MwTerm mw_function_iota(MwExpander *ex, const MwCall *call)
 {
-    MwType type = MW_I32;
-    int64_t *shape, axis = 0;
+    MwType type;
+    int64_t *shape, axis;
     int rank;
-    if (!read_ints(ex, call, 0, &shape, &rank) ||
-        (mw_call_has(call, 1) &&
-         !mw_want_int(ex, call->given[1].term, mw_call_want(ex, call, 1), &axis)) ||
-        (mw_call_has(call, 2) &&
-         !mw_want_type(ex, call->given[2].term, mw_call_want(ex, call, 2), &type)))
+    if (!mw_call_ints(ex, call, 0, &shape, &rank) || !mw_call_int(ex, call, 1, 0, &axis) ||
+        !mw_call_type(ex, call, 2, MW_I32, &type))
         return mw_term_none();
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, type), mw_attr_ints(MW_ATTR_SHAPE, shape, rank),
                       mw_attr_int(MW_ATTR_AXIS, axis < 0 ? axis + rank : axis)};
@@ -128,7 +114,7 @@ MwTerm mw_function_reshape(MwExpander *ex, const MwCall *call)
     MwValueId x;
     int64_t *shape;
     int rank;
-    if (!mw_call_tensor(ex, call, 0, &x) || !read_ints(ex, call, 1, &shape, &rank) ||
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_ints(ex, call, 1, &shape, &rank) ||
         !complete_shape(ex, call, mw_value_tensor(ex->graph, x), shape, rank))
         return mw_term_none();
     MwAttr attr = mw_attr_ints(MW_ATTR_SHAPE, shape, rank);
@@ -140,7 +126,7 @@ MwTerm mw_function_broadcast(MwExpander *ex, const MwCall *call)
     MwValueId x;
     int64_t *shape;
     int rank;
-    if (!mw_call_tensor(ex, call, 0, &x) || !read_ints(ex, call, 1, &shape, &rank))
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_ints(ex, call, 1, &shape, &rank))
         return mw_term_none();
     MwAttr attr = mw_attr_ints(MW_ATTR_SHAPE, shape, rank);
     return mw_call_emit(ex, call, MW_OP_BROADCAST, &x, 1, &attr, 1);
@@ -151,7 +137,7 @@ MwTerm mw_function_transpose(MwExpander *ex, const MwCall *call)
     MwValueId x;
     int64_t *perm;
     int count;
-    if (!mw_call_tensor(ex, call, 0, &x) || !read_ints(ex, call, 1, &perm, &count))
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_ints(ex, call, 1, &perm, &count))
         return mw_term_none();
     int rank = mw_value_tensor(ex->graph, x)->rank;
     for (int i = 0; i < count; i++)
@@ -196,7 +182,7 @@ MwTerm mw_function_split(MwExpander *ex, const MwCall *call)
     int64_t *sizes;
     int axis, count;
     if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 2, x, -1, &axis) ||
-        !read_ints(ex, call, 1, &sizes, &count))
+        !mw_call_ints(ex, call, 1, &sizes, &count))
         return mw_term_none();
     if (call->given[1].term.kind == MW_TERM_INT) {
         int64_t parts = sizes[0];
@@ -218,9 +204,7 @@ MwTerm mw_function_unstack(MwExpander *ex, const MwCall *call)
     int64_t *sizes = equal_sizes(ex, call, 0, x, axis, count);
     if (!sizes)
         return mw_term_none();
-    part.rank--;
-    for (int d = axis; d < part.rank; d++)
-        part.dim[d] = part.dim[d + 1];
+    mw_tensor_remove_dim(&part, axis);
     MwTerm parts = emit_split(ex, mw_site_inner(call->site), x, axis, sizes, (int)count);
     if (parts.kind == MW_TERM_NONE)
         return parts;
@@ -237,25 +221,25 @@ MwTerm mw_function_slice(MwExpander *ex, const MwCall *call)
 {
     MwValueId x;
     int axis;
-    int64_t begin, end, stride = 1;
+    int64_t begin, end, stride;
     if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, 0, &axis) ||
         !mw_want_int(ex, call->given[2].term, mw_call_want(ex, call, 2), &begin) ||
         !mw_want_int(ex, call->given[3].term, mw_call_want(ex, call, 3), &end) ||
-        (mw_call_has(call, 4) &&
-         !mw_want_int(ex, call->given[4].term, mw_call_want(ex, call, 4), &stride)))
+        !mw_call_int(ex, call, 4, 1, &stride))
         return mw_term_none();
     if (stride < 1) {
         mw_expand_error(ex, call->given[4].span, "the stride of a slice is at least 1, not %lld",
                         (long long)stride);
         return mw_term_none();
     }
+    if (stride > 1) {
+        MwSite inner = mw_site_inner(call->site);
+        MwValueId part = mw_emit_range(ex, inner, MW_OP_SLICE, x, axis, begin, end);
+        return mw_term_tensor(mw_emit_strided(ex, call, part, axis, stride));
+    }
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_BEGIN, begin),
                       mw_attr_int(MW_ATTR_END, end)};
-    if (stride == 1)
-        return mw_call_emit(ex, call, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
-    MwValueId part =
-        mw_emit(ex, mw_site_inner(call->site), MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
-    return mw_term_tensor(mw_emit_strided(ex, call, part, axis, stride));
+    return mw_call_emit(ex, call, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
 }
 
 bool mw_call_tensors(MwExpander *ex, const MwCall *call, MwValueId **values, int *count)

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Convolutions, pooling, and the norms that go with them. Images are [batch, spatial.., channels].
  */
-#include "ir/windows.h"
 #include "frontend/functions/expansions.h"
+#include "frontend/functions/images.h"
 
 #include <string.h>
 
 /* ---- Arguments ---- */
 
-/* Argument k as one number for each of `dims` spatial dimensions: a list, or one for all, each at
- * least `least`. Without it they are that. */
-static bool read_each(MwExpander *ex, const MwCall *call, int k, int dims, int64_t least,
-                      int64_t *each)
+bool mw_call_each(MwExpander *ex, const MwCall *call, int k, int dims, int64_t least, int64_t *each)
 {
     int64_t *at;
     int count;
@@ -40,8 +37,7 @@ static bool read_each(MwExpander *ex, const MwCall *call, int k, int dims, int64
     return true;
 }
 
-/* The image that argument 0 is, and its number of spatial dimensions. */
-static bool read_image(MwExpander *ex, const MwCall *call, MwValueId *x, int *dims)
+bool mw_call_image(MwExpander *ex, const MwCall *call, MwValueId *x, int *dims)
 {
     if (!mw_call_tensor(ex, call, 0, x))
         return false;
@@ -54,16 +50,9 @@ static bool read_image(MwExpander *ex, const MwCall *call, MwValueId *x, int *di
     return false;
 }
 
-typedef struct {
-    MwValueId x;
-    int dims;
-    int64_t size[MW_MAX_WINDOW_DIMS], stride[MW_MAX_WINDOW_DIMS], dilation[MW_MAX_WINDOW_DIMS];
-    int64_t padding[2 * MW_MAX_WINDOW_DIMS];
-} Windows;
-
 /* Padding that gives as many windows as elements, divided by the stride and rounded up; where it is
  * odd, the larger part comes after. */
-static void pad_same(const MwExpander *ex, Windows *w)
+static void pad_same(const MwExpander *ex, MwImageWindows *w)
 {
     for (int d = 0; d < w->dims; d++) {
         const int64_t in = mw_value_tensor(ex->graph, w->x)->dim[d + 1];
@@ -76,7 +65,7 @@ static void pad_same(const MwExpander *ex, Windows *w)
 }
 
 /* Argument k: "same", "valid", a number, one for each dimension, or two, before and after. */
-static bool read_padding(MwExpander *ex, const MwCall *call, int k, Windows *w)
+static bool read_padding(MwExpander *ex, const MwCall *call, int k, MwImageWindows *w)
 {
     int64_t *at, each[MW_MAX_WINDOW_DIMS];
     int count;
@@ -97,7 +86,7 @@ static bool read_padding(MwExpander *ex, const MwCall *call, int k, Windows *w)
         memcpy(w->padding, at, sizeof *at * (size_t)count);
         return true;
     }
-    if (!read_each(ex, call, k, w->dims, 0, each))
+    if (!mw_call_each(ex, call, k, w->dims, 0, each))
         return false;
     for (int d = 0; d < w->dims; d++)
         w->padding[2 * d] = w->padding[2 * d + 1] = each[d];
@@ -107,10 +96,10 @@ static bool read_padding(MwExpander *ex, const MwCall *call, int k, Windows *w)
 /* ---- Convolutions ---- */
 
 /* Arguments of conv and conv_transpose: x, filter, stride, padding, dilation. */
-static bool read_conv(MwExpander *ex, const MwCall *call, Windows *w, MwValueId *filter)
+static bool read_conv(MwExpander *ex, const MwCall *call, MwImageWindows *w, MwValueId *filter)
 {
-    *w = (Windows){0};
-    if (!read_image(ex, call, &w->x, &w->dims) || !mw_call_tensor(ex, call, 1, filter))
+    *w = (MwImageWindows){0};
+    if (!mw_call_image(ex, call, &w->x, &w->dims) || !mw_call_tensor(ex, call, 1, filter))
         return false;
     const MwTensor tensor = *mw_value_tensor(ex->graph, *filter);
     if (tensor.rank != w->dims + 2) {
@@ -122,13 +111,13 @@ static bool read_conv(MwExpander *ex, const MwCall *call, Windows *w, MwValueId 
         return false;
     }
     memcpy(w->size, tensor.dim, sizeof(int64_t) * (size_t)w->dims);
-    return read_each(ex, call, 2, w->dims, 1, w->stride) &&
-           read_each(ex, call, 4, w->dims, 1, w->dilation);
+    return mw_call_each(ex, call, 2, w->dims, 1, w->stride) &&
+           mw_call_each(ex, call, 4, w->dims, 1, w->dilation);
 }
 
 MwTerm mw_function_conv(MwExpander *ex, const MwCall *call)
 {
-    Windows w;
+    MwImageWindows w;
     MwValueId filter;
     if (!read_conv(ex, call, &w, &filter) || !read_padding(ex, call, 3, &w))
         return mw_term_none();
@@ -141,7 +130,7 @@ MwTerm mw_function_conv(MwExpander *ex, const MwCall *call)
 
 /* The size that a transposed convolution gives: the least one of which the convolution has as many
  * windows as y has elements, and `extra` more. */
-static void size_transposed(MwTensor *x, const Windows *w, const int64_t *extra)
+static void size_transposed(MwTensor *x, const MwImageWindows *w, const int64_t *extra)
 {
     for (int d = 0; d < w->dims; d++)
         x->dim[d + 1] = (x->dim[d + 1] - 1) * w->stride[d] + w->dilation[d] * (w->size[d] - 1) + 1 -
@@ -150,12 +139,12 @@ static void size_transposed(MwTensor *x, const Windows *w, const int64_t *extra)
 
 MwTerm mw_function_conv_transpose(MwExpander *ex, const MwCall *call)
 {
-    Windows w;
+    MwImageWindows w;
     MwValueId filter;
     int64_t extra[MW_MAX_WINDOW_DIMS], *shape;
     int rank;
     if (!read_conv(ex, call, &w, &filter) || !read_padding(ex, call, 3, &w) ||
-        !read_each(ex, call, 5, w.dims, 0, extra))
+        !mw_call_each(ex, call, 5, w.dims, 0, extra))
         return mw_term_none();
     MwTensor x = *mw_value_tensor(ex->graph, w.x);
     const MwTensor *taps = mw_value_tensor(ex->graph, filter);
@@ -178,32 +167,45 @@ MwTerm mw_function_conv_transpose(MwExpander *ex, const MwCall *call)
 
 /* Arguments of pooling: x, window, stride, padding. Windows lie side by side unless a stride is
  * given. */
-static bool read_pool(MwExpander *ex, const MwCall *call, Windows *w)
+static bool read_pool(MwExpander *ex, const MwCall *call, MwImageWindows *w)
 {
-    *w = (Windows){.dilation = {1, 1, 1}};
-    if (!read_image(ex, call, &w->x, &w->dims) || !read_each(ex, call, 1, w->dims, 1, w->size))
+    *w = (MwImageWindows){.dilation = {1, 1, 1}};
+    if (!mw_call_image(ex, call, &w->x, &w->dims) ||
+        !mw_call_each(ex, call, 1, w->dims, 1, w->size))
         return false;
     if (!mw_call_has(call, 2))
         memcpy(w->stride, w->size, sizeof w->stride);
-    else if (!read_each(ex, call, 2, w->dims, 1, w->stride))
+    else if (!mw_call_each(ex, call, 2, w->dims, 1, w->stride))
         return false;
     return read_padding(ex, call, 3, w);
 }
 
-static MwValueId emit_pool(MwExpander *ex, MwSite site, MwOp op, MwValueId x, const Windows *w)
+MwValueId mw_emit_pool(MwExpander *ex, MwSite site, MwOp op, const MwImageWindows *w)
 {
     const MwAttr attrs[] = {mw_attr_ints(MW_ATTR_WINDOW, w->size, w->dims),
                             mw_attr_ints(MW_ATTR_STRIDE, w->stride, w->dims),
                             mw_attr_ints(MW_ATTR_PADDING, w->padding, 2 * w->dims)};
-    return mw_emit(ex, site, op, &x, 1, attrs, MW_COUNT(attrs));
+    return mw_emit(ex, site, op, &w->x, 1, attrs, MW_COUNT(attrs));
+}
+
+MwValueId mw_emit_avg_pool(MwExpander *ex, MwSite site, const MwImageWindows *w)
+{
+    const MwSite inner = mw_site_inner(site);
+    const MwType type = mw_value_tensor(ex->graph, w->x)->type;
+    double elements = 1;
+    for (int d = 0; d < w->dims; d++)
+        elements *= (double)w->size[d];
+    const MwValueId sum = mw_emit_pool(ex, inner, MW_OP_SUM_POOL, w);
+    return mw_emit_binary(ex, site, MW_OP_MUL, sum,
+                          mw_emit_constant(ex, inner, type, 1 / elements));
 }
 
 static MwTerm pool(MwExpander *ex, const MwCall *call, MwOp op)
 {
-    Windows w;
+    MwImageWindows w;
     if (!read_pool(ex, call, &w))
         return mw_term_none();
-    return mw_term_tensor(emit_pool(ex, call->site, op, w.x, &w));
+    return mw_term_tensor(mw_emit_pool(ex, call->site, op, &w));
 }
 
 MwTerm mw_function_max_pool(MwExpander *ex, const MwCall *call)
@@ -218,26 +220,18 @@ MwTerm mw_function_sum_pool(MwExpander *ex, const MwCall *call)
 
 MwTerm mw_function_avg_pool(MwExpander *ex, const MwCall *call)
 {
-    Windows w;
-    double elements = 1;
-    bool counts_padding = true;
-    if (!read_pool(ex, call, &w) ||
-        (mw_call_has(call, 4) &&
-         !mw_want_bool(ex, call->given[4].term, mw_call_want(ex, call, 4), &counts_padding)))
+    MwImageWindows w;
+    bool counts_padding;
+    if (!read_pool(ex, call, &w) || !mw_call_flag(ex, call, 4, true, &counts_padding))
         return mw_term_none();
-    const MwSite inner = mw_site_inner(call->site);
-    const MwTensor x = *mw_value_tensor(ex->graph, w.x);
-    const MwValueId sum = emit_pool(ex, inner, MW_OP_SUM_POOL, w.x, &w);
-    for (int d = 0; d < w.dims; d++)
-        elements *= (double)w.size[d];
     if (counts_padding)
-        return mw_term_tensor(mw_emit_binary(ex, call->site, MW_OP_MUL, sum,
-                                             mw_emit_constant(ex, inner, x.type, 1 / elements)));
-    MwTensor one = x;
+        return mw_term_tensor(mw_emit_avg_pool(ex, call->site, &w));
+    const MwSite inner = mw_site_inner(call->site);
+    MwTensor one = *mw_value_tensor(ex->graph, w.x);
     one.dim[0] = one.dim[one.rank - 1] = 1;
-    const MwAttr shape = mw_attr_ints(MW_ATTR_SHAPE, one.dim, one.rank);
-    const MwValueId scalar = mw_emit_constant(ex, inner, x.type, 1);
-    const MwValueId ones = mw_emit(ex, inner, MW_OP_BROADCAST, &scalar, 1, &shape, 1);
-    return mw_term_tensor(mw_emit_binary(ex, call->site, MW_OP_DIV, sum,
-                                         emit_pool(ex, inner, MW_OP_SUM_POOL, ones, &w)));
+    MwImageWindows ones = w;
+    ones.x = mw_emit_broadcast(ex, inner, mw_emit_constant(ex, inner, one.type, 1), &one);
+    return mw_term_tensor(mw_emit_binary(ex, call->site, MW_OP_DIV,
+                                         mw_emit_pool(ex, inner, MW_OP_SUM_POOL, &w),
+                                         mw_emit_pool(ex, inner, MW_OP_SUM_POOL, &ones)));
 }

@@ -158,14 +158,10 @@ bool mw_axis_normalize(MwExpander *ex, MwSpan span, const char *callee, MwValueI
 
 bool mw_call_axis(MwExpander *ex, const MwCall *call, int k, MwValueId x, int fallback, int *axis)
 {
-    int64_t given = fallback;
-    MwSpan span = call->site.span;
-    if (mw_call_has(call, k)) {
-        span = call->given[k].span;
-        if (!mw_want_int(ex, call->given[k].term, mw_call_want(ex, call, k), &given))
-            return false;
-    }
-    return mw_axis_normalize(ex, span, call->callee, x, given, axis);
+    int64_t given;
+    const MwSpan span = mw_call_has(call, k) ? call->given[k].span : call->site.span;
+    return mw_call_int(ex, call, k, fallback, &given) &&
+           mw_axis_normalize(ex, span, call->callee, x, given, axis);
 }
 
 int mw_call_choice(MwExpander *ex, const MwCall *call, int k, const char *const *names, int count,
@@ -189,6 +185,35 @@ int mw_call_choice(MwExpander *ex, const MwCall *call, int k, const char *const 
     mw_expand_error(ex, call->given[k].span, "'%s' of %s may be %s, not \"%s\"",
                     call->formals[k].name, call->callee, all, text);
     return -1;
+}
+
+bool mw_call_flag(MwExpander *ex, const MwCall *call, int k, bool fallback, bool *value)
+{
+    *value = fallback;
+    return !mw_call_has(call, k) ||
+           mw_want_bool(ex, call->given[k].term, mw_call_want(ex, call, k), value);
+}
+
+bool mw_call_int(MwExpander *ex, const MwCall *call, int k, int64_t fallback, int64_t *value)
+{
+    *value = fallback;
+    return !mw_call_has(call, k) ||
+           mw_want_int(ex, call->given[k].term, mw_call_want(ex, call, k), value);
+}
+
+bool mw_call_type(MwExpander *ex, const MwCall *call, int k, MwType fallback, MwType *value)
+{
+    *value = fallback;
+    return !mw_call_has(call, k) ||
+           mw_want_type(ex, call->given[k].term, mw_call_want(ex, call, k), value);
+}
+
+bool mw_call_ints(MwExpander *ex, const MwCall *call, int k, int64_t **at, int *count)
+{
+    *count = 0;
+    *at = NULL;
+    return !mw_call_has(call, k) ||
+           mw_want_ints(ex, call->given[k].term, mw_call_want(ex, call, k), at, count);
 }
 
 bool mw_call_number(MwExpander *ex, const MwCall *call, int k, double fallback, double *value)

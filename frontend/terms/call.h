@@ -62,7 +62,12 @@ bool mw_axis_normalize(MwExpander *ex, MwSpan span, const char *callee, MwValueI
  * after an error. */
 int mw_call_choice(MwExpander *ex, const MwCall *call, int k, const char *const *names, int count,
                    int fallback);
-/* Argument k as a number; `fallback` if it is not given. */
+/* Argument k; `fallback` if it is not given. */
+bool mw_call_flag(MwExpander *ex, const MwCall *call, int k, bool fallback, bool *value);
+bool mw_call_int(MwExpander *ex, const MwCall *call, int k, int64_t fallback, int64_t *value);
+bool mw_call_type(MwExpander *ex, const MwCall *call, int k, MwType fallback, MwType *value);
+/* Argument k as a list of ints in the arena; empty if it is not given. */
+bool mw_call_ints(MwExpander *ex, const MwCall *call, int k, int64_t **at, int *count);
 bool mw_call_number(MwExpander *ex, const MwCall *call, int k, double fallback, double *value);
 
 /* mw_emit_all with the call's extra attributes. */

@@ -125,6 +125,40 @@ MwValueId mw_emit_constant(MwExpander *ex, MwSite site, MwType type, double valu
     return mw_emit(ex, site, MW_OP_CONSTANT, NULL, 0, attrs, MW_COUNT(attrs));
 }
 
+MwValueId mw_emit_cast(MwExpander *ex, MwSite site, MwValueId x, MwType type)
+{
+    MwAttr attr = mw_attr_int(MW_ATTR_TYPE, type);
+    return mw_emit(ex, site, MW_OP_CAST, &x, 1, &attr, 1);
+}
+
+MwValueId mw_emit_range(MwExpander *ex, MwSite site, MwOp op, MwValueId x, int axis, int64_t begin,
+                        int64_t end)
+{
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_BEGIN, begin),
+                      mw_attr_int(MW_ATTR_END, end)};
+    return mw_emit(ex, site, op, &x, 1, attrs, MW_COUNT(attrs));
+}
+
+MwValueId mw_emit_concat(MwExpander *ex, MwSite site, const MwValueId *values, int count, int axis)
+{
+    MwAttr attr = mw_attr_int(MW_ATTR_AXIS, axis);
+    return mw_emit(ex, site, MW_OP_CONCAT, values, count, &attr, 1);
+}
+
+MwValueId mw_emit_broadcast(MwExpander *ex, MwSite site, MwValueId x, const MwTensor *shape)
+{
+    MwAttr attr = mw_attr_ints(MW_ATTR_SHAPE, shape->dim, shape->rank);
+    return mw_emit(ex, site, MW_OP_BROADCAST, &x, 1, &attr, 1);
+}
+
+MwValueId mw_emit_iota(MwExpander *ex, MwSite site, const MwTensor *tensor, int axis)
+{
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, tensor->type),
+                      mw_attr_ints(MW_ATTR_SHAPE, tensor->dim, tensor->rank),
+                      mw_attr_int(MW_ATTR_AXIS, axis)};
+    return mw_emit(ex, site, MW_OP_IOTA, NULL, 0, attrs, MW_COUNT(attrs));
+}
+
 MwValueId mw_emit_transpose(MwExpander *ex, MwSite site, MwValueId x, const int64_t *perm)
 {
     if (!mw_has_value(x))

@@ -48,6 +48,14 @@ MwValueId mw_emit_unary(MwExpander *ex, MwSite site, MwOp op, MwValueId x);
 MwValueId mw_emit_binary(MwExpander *ex, MwSite site, MwOp op, MwValueId a, MwValueId b);
 /* Adds a scalar constant. */
 MwValueId mw_emit_constant(MwExpander *ex, MwSite site, MwType type, double value);
+MwValueId mw_emit_cast(MwExpander *ex, MwSite site, MwValueId x, MwType type);
+/* Adds `op`, a slice or pad of dimension `axis`. */
+MwValueId mw_emit_range(MwExpander *ex, MwSite site, MwOp op, MwValueId x, int axis, int64_t begin,
+                        int64_t end);
+MwValueId mw_emit_concat(MwExpander *ex, MwSite site, const MwValueId *values, int count, int axis);
+MwValueId mw_emit_broadcast(MwExpander *ex, MwSite site, MwValueId x, const MwTensor *shape);
+/* Adds the positions along dimension `axis` of a tensor of the type and shape. */
+MwValueId mw_emit_iota(MwExpander *ex, MwSite site, const MwTensor *tensor, int axis);
 MwValueId mw_emit_transpose(MwExpander *ex, MwSite site, MwValueId x, const int64_t *perm);
 MwValueId mw_emit_reshape(MwExpander *ex, MwSite site, MwValueId x, const MwTensor *shape);
 MwValueId mw_emit_einsum(MwExpander *ex, MwSite site, const char *equation, MwValueId a,

@@ -83,16 +83,23 @@ bool mw_shape_pick(MwShapeContext *context)
     return mw_shape_give(context, &result);
 }
 
-bool mw_shape_pick_grad(MwShapeContext *context)
+/* The checks that the gradients of picking share: gets the type of what was picked from. */
+static bool want_picked(MwShapeContext *context, MwTensor *x)
 {
     const MwAttr *shape = mw_shape_attr(context, MW_ATTR_SHAPE);
-    const MwTensor *d = mw_shape_operand(context, 1);
     if (!want_ids(context, 0) || !mw_shape_want_float(context, 1))
         return false;
     if (!shape->ints.count)
         return mw_shape_fail(context, "needs the shape of what was picked from");
-    MwTensor result = mw_tensor(d->type, shape->ints.count, shape->ints.at);
-    return want_row_ids(context, mw_shape_operand(context, 0), &result) &&
+    *x = mw_tensor(mw_shape_operand(context, 1)->type, shape->ints.count, shape->ints.at);
+    return true;
+}
+
+bool mw_shape_pick_grad(MwShapeContext *context)
+{
+    MwTensor result;
+    return want_picked(context, &result) &&
+           want_row_ids(context, mw_shape_operand(context, 0), &result) &&
            mw_shape_want_like(context, 1, 0, false) && mw_shape_give(context, &result);
 }
 
@@ -121,13 +128,8 @@ bool mw_shape_take_along(MwShapeContext *context)
 
 bool mw_shape_take_along_grad(MwShapeContext *context)
 {
-    const MwAttr *shape = mw_shape_attr(context, MW_ATTR_SHAPE);
-    const MwTensor *d = mw_shape_operand(context, 1);
-    if (!want_ids(context, 0) || !mw_shape_want_float(context, 1))
-        return false;
-    if (!shape->ints.count)
-        return mw_shape_fail(context, "needs the shape of what was picked from");
-    MwTensor result = mw_tensor(d->type, shape->ints.count, shape->ints.at);
-    return want_ids_along(context, mw_shape_operand(context, 0), &result) &&
+    MwTensor result;
+    return want_picked(context, &result) &&
+           want_ids_along(context, mw_shape_operand(context, 0), &result) &&
            mw_shape_want_like(context, 1, 0, false) && mw_shape_give(context, &result);
 }

@@ -40,6 +40,14 @@ bool mw_shape_transpose(MwShapeContext *context)
     return mw_shape_give(context, &result);
 }
 
+bool mw_shape_flip(MwShapeContext *context)
+{
+    const MwTensor *operand = mw_shape_operand(context, 0);
+    int axis;
+    return mw_shape_want_axis(context, MW_ATTR_AXIS, operand, &axis) &&
+           mw_shape_give(context, operand);
+}
+
 bool mw_shape_slice(MwShapeContext *context)
 {
     MwTensor result = *mw_shape_operand(context, 0);

@@ -93,6 +93,13 @@ bool mw_shape_receive(MwShapeContext *context)
     return want_shape_and_type(context, &result) && mw_shape_give(context, &result);
 }
 
+bool mw_shape_uniform(MwShapeContext *context)
+{
+    const MwAttr *shape = mw_shape_attr(context, MW_ATTR_SHAPE);
+    MwTensor result = mw_tensor(MW_F32, shape->ints.count, shape->ints.at);
+    return mw_shape_give(context, &result);
+}
+
 bool mw_shape_iota(MwShapeContext *context)
 {
     MwTensor result;

@@ -87,7 +87,7 @@ static void all_but_axis(MwShardingContext *context, int64_t axis_size)
     }
 }
 
-/* The loops of slice and pad run over what they write. */
+/* The loops of slice, flip and pad run over what they write. */
 void mw_factors_slice(MwShardingContext *context)
 {
     int64_t axis = mw_node_int(context->node, MW_ATTR_AXIS);

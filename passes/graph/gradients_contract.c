@@ -127,6 +127,14 @@ void mw_gradient_embedding(MwGradient *g)
     gradient_of_table(g, MW_OP_EMBEDDING_GRAD, 1, 0);
 }
 
+/* A row of d was added to the row at its id: the gradient by it is that row's. */
+void mw_gradient_embedding_grad(MwGradient *g)
+{
+    MwValueId operands[] = {mw_gradient_operand(g, 0),
+                            mw_build_cast(g->graph, g->results[0], g->types[1])};
+    g->operands[1] = mw_build(g->graph, NULL, MW_OP_EMBEDDING, operands, 2, NULL, 0);
+}
+
 void mw_gradient_pick(MwGradient *g)
 {
     gradient_of_table(g, MW_OP_PICK_GRAD, 0, 1);

@@ -32,6 +32,12 @@ void mw_gradient_transpose(MwGradient *g)
     g->operands[0] = mw_build(g->graph, NULL, MW_OP_TRANSPOSE, &g->results[0], 1, &attr, 1);
 }
 
+void mw_gradient_flip(MwGradient *g)
+{
+    const MwAttr *axis = mw_node_attr(&g->node, MW_ATTR_AXIS);
+    g->operands[0] = mw_build(g->graph, NULL, MW_OP_FLIP, &g->results[0], 1, axis, 1);
+}
+
 void mw_gradient_slice(MwGradient *g)
 {
     int64_t size = mw_gradient_tensor(g, 0).dim[mw_node_int(&g->node, MW_ATTR_AXIS)];

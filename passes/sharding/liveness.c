@@ -37,14 +37,13 @@ static bool fuses_operands(MwLowering lowering)
     return lowering == MW_LOWER_MAP || lowering == MW_LOWER_ROWS || lowering == MW_LOWER_REDUCE;
 }
 
-/* Whether a value is fused. A node without operands (a constant, an iota) is computed again in
- * every kernel that uses it. */
+/* Whether a value is fused. A generator is computed again in every kernel that uses it. */
 static bool is_fused(const LivenessWalk *walk, int value)
 {
     const MwNode *maker = mw_node(walk->graph, walk->graph->values.at[value].node);
     return mw_op_info(maker->op)->lowering == MW_LOWER_MAP &&
            walk->fusable_uses[value] == walk->uses[value] &&
-           (walk->uses[value] == 1 || maker->operand_count == 0);
+           (walk->uses[value] == 1 || mw_op_is_generator(maker->op));
 }
 
 /* Whether operand k of node n has the value of the step of n, where n runs in a loop, and else that
@@ -64,7 +63,7 @@ static void count_uses(LivenessWalk *walk)
         bool fuses = fuses_operands(mw_op_info(node->op)->lowering);
         for (int k = 0; k < node->operand_count; k++) {
             const MwNode *maker = mw_value_node(graph, node->operands[k]);
-            bool is_near = maker->operand_count == 0 ||
+            bool is_near = mw_op_is_generator(maker->op) ||
                            (node->phase == maker->phase && is_of_one_loop(walk, n, k));
             walk->uses[node->operands[k].index]++;
             walk->fusable_uses[node->operands[k].index] += fuses && is_near;

@@ -290,15 +290,26 @@ typedef struct {
     int64_t x, y, filter;
 } WindowSizes;
 
-/* Whether all windows of dimension i lie where they may: at least partly inside, and no more than
- * a window's size outside. */
+/* Whether the numbers of dimension i are in their ranges. None is above INT32_MAX, so that places
+ * in windows do not overflow. */
 static bool windows_fit(const MwKernelArg *args, int i)
 {
-    const int64_t in = args[MW_WINDOW_IN + i].i, out = args[MW_WINDOW_OUT + i].i;
-    const int64_t size = args[MW_WINDOW_SIZE + i].i, stride = args[MW_WINDOW_STRIDE + i].i;
-    const int64_t dilation = args[MW_WINDOW_DILATION + i].i, before = args[MW_WINDOW_BEFORE + i].i;
-    return in >= 1 && out >= 1 && size >= 1 && stride >= 1 && dilation >= 1 && before >= 0 &&
-           before <= INT32_MAX && plus(times(out, stride), times(dilation, size)) >= 0;
+    const int numbers[] = {MW_WINDOW_IN,     MW_WINDOW_OUT,      MW_WINDOW_SIZE,
+                           MW_WINDOW_STRIDE, MW_WINDOW_DILATION, MW_WINDOW_BEFORE};
+    for (int k = 0; k < MW_COUNT(numbers); k++) {
+        const int64_t number = args[numbers[k] + i].i;
+        if (number < (numbers[k] != MW_WINDOW_BEFORE) || number > INT32_MAX)
+            return false;
+    }
+    return true;
+}
+
+/* Whether every window of dimension i has an element of x: the first and the last one do. */
+static bool windows_overlap(const MwKernelArg *args, int i)
+{
+    const int64_t before = args[MW_WINDOW_BEFORE + i].i;
+    const int64_t last = (args[MW_WINDOW_OUT + i].i - 1) * args[MW_WINDOW_STRIDE + i].i;
+    return before < args[MW_WINDOW_SIZE + i].i && last - before < args[MW_WINDOW_IN + i].i;
 }
 
 static bool window_sizes(const MwKernelArg *args, int64_t features, WindowSizes *sizes)
@@ -346,7 +357,7 @@ static bool pool_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
     if (!window_sizes(args, args[MW_WINDOW_CHANNELS].i, &z))
         return false;
     for (int i = 0; i < MW_WINDOW_DIMS; i++)
-        if (args[MW_WINDOW_BEFORE + i].i >= args[MW_WINDOW_SIZE + i].i)
+        if (!windows_overlap(args, i))
             return false;
     const int64_t all[][3] = {[MW_ROUTINE_MAX_POOL] = {z.x, z.y},
                               [MW_ROUTINE_MAX_POOL_GRAD] = {z.x, z.y, z.x},

@@ -14,12 +14,12 @@ STEPS = 10
 
 class Family:
     """`inputs` are {name: (shape, below)}: integers below that, or floats where it is None.
-    `graph` is the model's file, `stages` are options of a plan of two stages on two ranks, `how` is
-    how it trains, if not as the file says."""
+    `graph` is the model's file, `meshes` are those that it runs on, `stages` are options of a plan
+    of two stages on two ranks, `how` is how it trains, if not as the file says."""
 
-    def __init__(self, name, graph, sizes, inputs, *stages, how=None):
+    def __init__(self, name, graph, sizes, inputs, *stages, meshes=("2", "2x2"), how=None):
         self.name, self.graph, self.sizes, self.inputs = name, graph, sizes, inputs
-        self.how = how
+        self.meshes, self.how = meshes, how
         self.stages = ["--cluster", "local:2", "--stages", 2, *stages]
         self.losses = HERE / f"{name}.csv"
 
@@ -106,6 +106,10 @@ FAMILIES = [
            tokens(4, 8, 16), how=SGD),
     Family("lstm", "lstm", "batch=8 seq=5 vocab=12 layers=2 width=8",
            {"tokens": ((8, 5), 12), "targets": ((8, 5), 12)}, "--micro-batches", 2),
+    Family("unet", "unet",
+           "batch=8 image=8 width=8 multipliers=[1,2] blocks=1 attended=4 groups=2 "
+           "dropout_rate=0.0 rate=0.002 warmup=3",
+           {"images": ((8, 8, 8, 3), None)}, "--micro-batches", 2, meshes=["2"]),
 ]
 
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Models of images in PyTorch."""
+import math
+
 import torch
 from torch.nn import functional
 
+from draws import normal, uniform
 from network import Model, Network, cross_entropy
 
 
@@ -136,3 +139,85 @@ class Convnext(Model):
                 x = x + self.weights[f"{at}.gamma"] * y
         x = self.norm(x.mean((1, 2)), "norm.1", 1e-6)
         return cross_entropy(self.linear(x, "w", "b"), labels)
+
+
+class Unet(Model):
+    """A step of diffusion."""
+
+    most_norm = 1
+    times, first_noise, last_noise = 1000, 1e-4, 0.02
+
+    def optimizers(self):
+        return [torch.optim.Adam(self.weights.values())]
+
+    def rate(self):
+        return self.sizes["rate"] * min(1, self.step / self.sizes["warmup"])
+
+    def normalized(self, x, name):
+        return functional.group_norm(x, self.sizes["groups"], self.weights[f"{name}.scale"],
+                                     self.weights[f"{name}.shift"], eps=1e-6)
+
+    def dense(self, x, name):
+        return x @ self.weights[f"{name}.w"] + self.weights[f"{name}.b"]
+
+    def along_channels(self, x, name):
+        return self.dense(x.movedim(1, -1), name).movedim(-1, 1)
+
+    def convolved(self, x, name, stride=1):
+        kernel = self.weights[f"{name}.filter"].permute(3, 2, 0, 1)
+        before = 1 if stride == 1 else 0  # an even size that is halved has its padding behind
+        return functional.conv2d(functional.pad(x, (before, 1, before, 1)), kernel,
+                                 self.weights[f"{name}.b"], stride=stride)
+
+    def residual(self, x, time, name):
+        y = functional.silu(self.normalized(x, f"{name}.normalized"))
+        y = self.convolved(y, f"{name}.convolved")
+        y = y + self.dense(functional.silu(time), f"{name}.dense")[:, :, None, None]
+        y = functional.silu(self.normalized(y, f"{name}.normalized.1"))
+        shortcut = f"{name}.dense.1"
+        if f"{shortcut}.w" in self.weights:
+            x = self.along_channels(x, shortcut)
+        return x + self.convolved(y, f"{name}.convolved.1")
+
+    def attention(self, x, name):
+        y = self.normalized(x, f"{name}.normalized")
+        q, k, v = (self.along_channels(y, f"{name}.dense{suffix}").flatten(2).movedim(1, -1)
+                   for suffix in ("", ".1", ".2"))
+        seen = functional.scaled_dot_product_attention(q, k, v).movedim(-1, 1).reshape(x.shape)
+        return x + self.along_channels(seen, name)
+
+    def stage(self, x, time, name):
+        x = self.residual(x, time, f"{name}.residual")
+        return self.attention(x, f"{name}.attention") \
+            if x.shape[2] == self.sizes["attended"] else x
+
+    def unet(self, x, time):
+        half, levels = self.sizes["width"] // 2, len(self.sizes["multipliers"])
+        angles = time[:, None] * torch.exp(torch.arange(half) * -math.log(10000) / (half - 1))
+        time = self.dense(torch.cat([angles.sin(), angles.cos()], 1), "unet.dense")
+        time = self.dense(functional.silu(time), "unet.dense.1")
+        skips = [self.convolved(x, "unet.convolved")]
+        for level in range(levels):
+            for layer in range(self.sizes["blocks"]):
+                skips.append(self.stage(skips[-1], time, f"unet.down.{level}.blocks.{layer}.stage"))
+            if level + 1 < levels:
+                skips.append(self.convolved(skips[-1], f"unet.down.{level}.convolved", 2))
+        x = self.residual(skips[-1], time, "unet.residual")
+        x = self.residual(self.attention(x, "unet.attention"), time, "unet.residual.1")
+        for level in range(levels):
+            for layer in range(self.sizes["blocks"] + 1):
+                x = self.stage(torch.cat([x, skips.pop()], 1), time,
+                               f"unet.up.{level}.layer.{layer}.stage")
+            if level + 1 < levels:
+                x = functional.interpolate(x, scale_factor=2)
+                x = self.convolved(x, f"unet.up.{level}.convolved")
+        x = functional.silu(self.normalized(x, "unet.normalized"))
+        return self.convolved(x, "unet.convolved.1")
+
+    def loss(self, images):
+        time = torch.floor(self.times * uniform(0, self.step, len(images)))
+        noise = normal(1, self.step, *images.shape)
+        variances = torch.linspace(self.first_noise, self.last_noise, self.times)
+        left = torch.cumprod(1 - variances, 0)[time.to(torch.int64)][:, None, None, None]
+        noisy = left.sqrt() * images + (1 - left).sqrt() * noise
+        return functional.mse_loss(self.unet(noisy.movedim(-1, 1), time), noise.movedim(-1, 1))

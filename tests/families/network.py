@@ -11,9 +11,13 @@ class Network:
     height, width, channels] outside, channels before height inside."""
 
     most_norm = math.inf  # of the gradients of a loss
+    step = 0  # from 1 on
 
     def __init__(self, weights, sizes):
         self.weights, self.sizes = weights, sizes
+
+    def rate(self):
+        """The learning rate of the step; None: that of the optimizers."""
 
     def chosen(self, choose):
         """The weights whose names are chosen."""

@@ -46,6 +46,7 @@ def losses(build, family, folder):
     for step in range(STEPS):
         batch = [rows.to(torch.float64) if rows.is_floating_point() else rows.to(torch.int64)
                  for rows in (data[name].chunk(STEPS)[step] for name in family.inputs)]
+        model.step = step + 1
         found = model.losses(*batch)
         for optimizer, loss in zip(optimizers, found.values()):
             trained = [weight for group in optimizer.param_groups for weight in group["params"]]
@@ -54,6 +55,8 @@ def losses(build, family, folder):
                 weight.grad = gradient
             torch.nn.utils.clip_grad_norm_(trained, model.most_norm)
         for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = model.rate() or group["lr"]
             optimizer.step()
         yield step + 1, {name: loss.item() for name, loss in found.items()}
 

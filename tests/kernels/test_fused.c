@@ -136,6 +136,24 @@ static void add_transpose(Group *g)
     keep(g, mw_build(g->graph, NULL, MW_OP_TRANSPOSE, &x, 1, &attr, 1));
 }
 
+static void add_flip(Group *g)
+{
+    MwValueId x = pick_value(g);
+    if (!type_of(g, x)->rank)
+        return;
+    MwAttr attr = mw_attr_int(MW_ATTR_AXIS, random_below(&g->random, type_of(g, x)->rank));
+    keep(g, mw_build(g->graph, NULL, MW_OP_FLIP, &x, 1, &attr, 1));
+}
+
+/* Random numbers of the shape of another value. */
+static void add_uniform(Group *g)
+{
+    const MwTensor tensor = *type_of(g, pick_value(g));
+    MwAttr attrs[] = {mw_attr_shape(g->graph->arena, &tensor),
+                      mw_attr_int(MW_ATTR_KEY, random_below(&g->random, 1000))};
+    keep(g, mw_build(g->graph, NULL, MW_OP_UNIFORM, NULL, 0, attrs, MW_COUNT(attrs)));
+}
+
 /* Joins two neighbouring dimensions, or splits off a factor of 2 or 3. */
 static void add_reshape(Group *g)
 {
@@ -221,9 +239,10 @@ static void add_scan(Group *g);
 
 /* The last one takes steps of the others. */
 static void (*const steps[])(Group *) = {
-    add_unary,    add_unary,     add_binary,    add_binary,    add_binary,  add_select,  add_rows,
-    add_row_grad, add_reduction, add_reduction, add_transpose, add_reshape, add_reshape, add_slice,
-    add_copy,     add_concat,    add_position,  add_product,   add_scan,
+    add_unary,    add_unary,    add_binary,    add_binary,    add_binary,    add_select,
+    add_rows,     add_row_grad, add_reduction, add_reduction, add_transpose, add_flip,
+    add_uniform,  add_reshape,  add_reshape,   add_slice,     add_copy,      add_concat,
+    add_position, add_product,  add_scan,
 };
 
 /* What the first step takes over. */

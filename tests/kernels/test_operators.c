@@ -300,6 +300,10 @@ static const Case cases[] = {
      DRAW_NAN},
     {"sdpa_grad", "f32[8, 3, 1, 2]; f32[8, 2, 1, 2]; f32[8, 2, 1, 2]; f32[8, 3, 1, 2]",
      "scale = 0.35", F32, DRAW_NAN},
+    {"uniform", "", "shape = [3, 1001]; key = 5", EXACT},
+    {"flip", "f32[3, 5, 8]", "axis = 0", EXACT},
+    {"flip", "i32[3, 5, 8]", "axis = 1", EXACT},
+    {"flip", "bf16[3, 40, 64]", "axis = 2", EXACT},
 };
 
 /* Operators of several devices: tests/dist compares them with one. */

@@ -44,6 +44,87 @@ static double gelu_tanh_slope(double x)
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner;
 }
 
+static double negative(double x)
+{
+    return -x;
+}
+
+static double rsqrt(double x)
+{
+    return 1 / sqrt(x);
+}
+
+static double relu(double x)
+{
+    return eval_greater(x, 0);
+}
+
+static double gelu(double x)
+{
+    return x * gauss_cdf(x);
+}
+
+static double silu(double x)
+{
+    return x * sigmoid(x);
+}
+
+static double softplus(double x)
+{
+    return eval_greater(x, 0) + log1p(exp(-fabs(x)));
+}
+
+static double sign(double x)
+{
+    return isnan(x) ? x : (x > 0) - (x < 0);
+}
+
+static double is_nan(double x)
+{
+    return isnan(x);
+}
+
+static double is_zero(double x)
+{
+    return x == 0;
+}
+
+static double same(double x)
+{
+    return x;
+}
+
+static double (*const unary[MW_OP_COUNT])(double x) = {
+    [MW_OP_NEG] = negative,
+    [MW_OP_ABS] = fabs,
+    [MW_OP_EXP] = exp,
+    [MW_OP_LOG] = log,
+    [MW_OP_SQRT] = sqrt,
+    [MW_OP_RSQRT] = rsqrt,
+    [MW_OP_SIN] = sin,
+    [MW_OP_COS] = cos,
+    [MW_OP_TANH] = tanh,
+    [MW_OP_ERF] = erf,
+    [MW_OP_SIGMOID] = sigmoid,
+    [MW_OP_RELU] = relu,
+    [MW_OP_GELU] = gelu,
+    [MW_OP_GELU_TANH] = gelu_tanh,
+    [MW_OP_SILU] = silu,
+    [MW_OP_SOFTPLUS] = softplus,
+    [MW_OP_EXPM1] = expm1,
+    [MW_OP_LOG1P] = log1p,
+    [MW_OP_TAN] = tan,
+    [MW_OP_SIGN] = sign,
+    [MW_OP_FLOOR] = floor,
+    [MW_OP_CEIL] = ceil,
+    [MW_OP_ROUND] = rint,
+    [MW_OP_ISNAN] = is_nan,
+    [MW_OP_NOT] = is_zero,
+    [MW_OP_IDENTITY] = same,
+    [MW_OP_STOP_GRADIENT] = same,
+    [MW_OP_BROADCAST] = same,
+};
+
 static double cast(double x, MwType type)
 {
     if (type == MW_BOOL)
@@ -53,66 +134,12 @@ static double cast(double x, MwType type)
 
 static bool map_unary(const Eval *e, double x, double *y)
 {
-    switch (e->node->op) {
-    case MW_OP_NEG:
-        return *y = -x, true;
-    case MW_OP_ABS:
-        return *y = fabs(x), true;
-    case MW_OP_EXP:
-        return *y = exp(x), true;
-    case MW_OP_LOG:
-        return *y = log(x), true;
-    case MW_OP_SQRT:
-        return *y = sqrt(x), true;
-    case MW_OP_RSQRT:
-        return *y = 1 / sqrt(x), true;
-    case MW_OP_SIN:
-        return *y = sin(x), true;
-    case MW_OP_COS:
-        return *y = cos(x), true;
-    case MW_OP_TANH:
-        return *y = tanh(x), true;
-    case MW_OP_ERF:
-        return *y = erf(x), true;
-    case MW_OP_SIGMOID:
-        return *y = sigmoid(x), true;
-    case MW_OP_RELU:
-        return *y = eval_greater(x, 0), true;
-    case MW_OP_GELU:
-        return *y = x * gauss_cdf(x), true;
-    case MW_OP_GELU_TANH:
-        return *y = gelu_tanh(x), true;
-    case MW_OP_SILU:
-        return *y = x * sigmoid(x), true;
-    case MW_OP_SOFTPLUS:
-        return *y = eval_greater(x, 0) + log1p(exp(-fabs(x))), true;
-    case MW_OP_EXPM1:
-        return *y = expm1(x), true;
-    case MW_OP_LOG1P:
-        return *y = log1p(x), true;
-    case MW_OP_TAN:
-        return *y = tan(x), true;
-    case MW_OP_SIGN:
-        return *y = isnan(x) ? x : (x > 0) - (x < 0), true;
-    case MW_OP_FLOOR:
-        return *y = floor(x), true;
-    case MW_OP_CEIL:
-        return *y = ceil(x), true;
-    case MW_OP_ROUND:
-        return *y = rint(x), true;
-    case MW_OP_ISNAN:
-        return *y = isnan(x), true;
-    case MW_OP_NOT:
-        return *y = x == 0, true;
-    case MW_OP_CAST:
+    if (e->node->op == MW_OP_CAST)
         return *y = cast(x, (MwType)mw_node_int(e->node, MW_ATTR_TYPE)), true;
-    case MW_OP_IDENTITY:
-    case MW_OP_STOP_GRADIENT:
-    case MW_OP_BROADCAST:
-        return *y = x, true;
-    default:
+    if (!unary[e->node->op])
         return false;
-    }
+    *y = unary[e->node->op](x);
+    return true;
 }
 
 /* a - b (a // b), which lies between 0 and b */
@@ -209,11 +236,15 @@ static uint64_t global_index(const Eval *e, const MwTensor *local, const int64_t
     return index;
 }
 
+static uint64_t stream_of(const Eval *e)
+{
+    return mw_step_stream((uint32_t)mw_node_int(e->node, MW_ATTR_KEY), (uint32_t)e->place->step);
+}
+
 static void dropout(const Eval *e)
 {
     double rate = mw_node_float(e->node, MW_ATTR_RATE);
-    uint64_t stream =
-        mw_dropout_stream((uint32_t)mw_node_int(e->node, MW_ATTR_KEY), (uint32_t)e->place->step);
+    uint64_t stream = stream_of(e);
     for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {
         int64_t at[MW_MAX_RANK];
         eval_index(eval_out(e, 0), i, at);
@@ -251,6 +282,16 @@ static void iota(const Eval *e)
     }
 }
 
+static void uniform(const Eval *e)
+{
+    const MwTensor *result = eval_out(e, 0);
+    for (int64_t i = 0; i < mw_tensor_elements(result); i++) {
+        int64_t at[MW_MAX_RANK];
+        eval_index(result, i, at);
+        e->out[0][i] = mw_step_uniform(e->place->seed, stream_of(e), global_index(e, result, at));
+    }
+}
+
 bool eval_source(const Eval *e)
 {
     switch (e->node->op) {
@@ -263,6 +304,9 @@ bool eval_source(const Eval *e)
         return true;
     case MW_OP_IOTA:
         iota(e);
+        return true;
+    case MW_OP_UNIFORM:
+        uniform(e);
         return true;
     default:
         return false;

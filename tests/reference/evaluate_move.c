@@ -24,6 +24,18 @@ static void transpose(const Eval *e)
     }
 }
 
+static void flip(const Eval *e, int axis)
+{
+    const MwTensor *tensor = eval_out(e, 0);
+    int64_t stride[MW_MAX_RANK];
+    eval_strides(tensor, stride);
+    for (int64_t i = 0; i < mw_tensor_elements(tensor); i++) {
+        int64_t at[MW_MAX_RANK];
+        eval_index(tensor, i, at);
+        e->out[0][i] = e->in[0][i + (tensor->dim[axis] - 1 - 2 * at[axis]) * stride[axis]];
+    }
+}
+
 /* Copies the elements that two tensors have in common where index `shift` of dimension `axis` of
  * `to` lies on index 0 of `from`. */
 static void overlay(double *to, const MwTensor *to_tensor, const double *from,
@@ -107,6 +119,8 @@ bool eval_move(const Eval *e)
         return copy_step(e, e->out[0], e->in[0], axis, e->node->op == MW_OP_SCAN_OUT), true;
     case MW_OP_TRANSPOSE:
         return transpose(e), true;
+    case MW_OP_FLIP:
+        return flip(e, axis), true;
     case MW_OP_SLICE:
         overlay(e->out[0], eval_out(e, 0), e->in[0], eval_in(e, 0), axis,
                 -mw_node_int(e->node, MW_ATTR_BEGIN));

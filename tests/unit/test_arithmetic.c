@@ -22,6 +22,7 @@ static bool is_excepted(MwOp op)
     case MW_OP_SELECT:
     case MW_OP_CAST:
     case MW_OP_BROADCAST:
+    case MW_OP_FLIP:
     case MW_OP_GELU_GRAD:
     case MW_OP_GELU_TANH_GRAD:
     case MW_OP_SILU_GRAD:

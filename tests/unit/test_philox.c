@@ -71,14 +71,33 @@ START_TEST(dropout_keeps_its_share_and_differs_by_step)
     ck_assert_uint_eq(mw_dropout_threshold(0), 0);
     int kept = 0, same = 0;
     for (int i = 0; i < SAMPLES; i++) {
-        bool first = mw_dropout_keeps(1, mw_dropout_stream(3, 1), (uint64_t)i, threshold);
-        bool second = mw_dropout_keeps(1, mw_dropout_stream(3, 2), (uint64_t)i, threshold);
+        bool first = mw_dropout_keeps(1, mw_step_stream(3, 1), (uint64_t)i, threshold);
+        bool second = mw_dropout_keeps(1, mw_step_stream(3, 2), (uint64_t)i, threshold);
         kept += first;
         same += first == second;
     }
     double share = 0.75, agree = 0.75 * 0.75 + 0.25 * 0.25;
     ck_assert_double_eq_tol((double)kept / SAMPLES, share, 5 * sqrt(share * (1 - share) / SAMPLES));
     ck_assert_double_eq_tol((double)same / SAMPLES, agree, 5 * sqrt(agree * (1 - agree) / SAMPLES));
+}
+END_TEST
+
+/* Multiples of 2^-24, other ones in another stream and in another step. */
+START_TEST(values_of_a_step_have_their_moments)
+{
+    double sum = 0, squares = 0, pairs = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        const double x = mw_step_uniform(1, mw_step_stream(3, 1), (uint64_t)i);
+        const double y =
+            mw_step_uniform(1, mw_step_stream(i % 2 ? 4 : 3, 1 + !(i % 2)), (uint64_t)i);
+        ck_assert(x >= 0 && x < 1 && x * 0x1p24 == floor(x * 0x1p24));
+        sum += x;
+        squares += x * x;
+        pairs += (x - 0.5) * (y - 0.5);
+    }
+    ck_assert_double_eq_tol(sum / SAMPLES, 0.5, 5 * sqrt(1.0 / 12 / SAMPLES));
+    ck_assert_double_eq_tol(squares / SAMPLES, 1.0 / 3, 5 * sqrt(4.0 / 45 / SAMPLES));
+    ck_assert_double_eq_tol(pairs / SAMPLES, 0, 5 * sqrt(1.0 / 144 / SAMPLES));
 }
 END_TEST
 
@@ -91,5 +110,6 @@ int main(void)
     tcase_add_test(tests, uniforms_have_their_moments);
     tcase_add_test(tests, normals_have_their_moments);
     tcase_add_test(tests, dropout_keeps_its_share_and_differs_by_step);
+    tcase_add_test(tests, values_of_a_step_have_their_moments);
     return run_suite(suite);
 }

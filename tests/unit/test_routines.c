@@ -431,11 +431,18 @@ END_TEST
 static const struct {
     int arg;
     int64_t value;
-} wrong_windows[] = {{MW_WINDOW_BATCH, 0},          {MW_WINDOW_CHANNELS, 3},
-                     {MW_CONV_FEATURES, 3},         {MW_CONV_GROUPS, 0},
-                     {MW_CONV_FILTER_TYPE, MW_I32}, {MW_WINDOW_TYPE, MW_I32},
-                     {MW_WINDOW_BEFORE, -1},        {MW_WINDOW_STRIDE + 2, 0},
-                     {MW_WINDOW_OUT + 1, -1},       {MW_WINDOW_IN + 1, (int64_t)1 << 61}};
+} wrong_windows[] = {{MW_WINDOW_BATCH, 0},
+                     {MW_WINDOW_CHANNELS, 3},
+                     {MW_CONV_FEATURES, 3},
+                     {MW_CONV_GROUPS, 0},
+                     {MW_CONV_FILTER_TYPE, MW_I32},
+                     {MW_WINDOW_TYPE, MW_I32},
+                     {MW_WINDOW_BEFORE, -1},
+                     {MW_WINDOW_STRIDE + 2, 0},
+                     {MW_WINDOW_OUT + 1, -1},
+                     {MW_WINDOW_IN + 1, (int64_t)1 << 61},
+                     {MW_WINDOW_SIZE + 1, (int64_t)1 << 31},
+                     {MW_WINDOW_DILATION, (int64_t)1 << 31}};
 
 START_TEST(extents_refuse_nonsense_of_windows)
 {
@@ -447,12 +454,20 @@ START_TEST(extents_refuse_nonsense_of_windows)
 }
 END_TEST
 
+/* The last of 5 windows of 3 elements begins at element 7 of 9, the last that a third one may. */
+static const struct {
+    int arg;
+    int64_t value;
+} wrong_pools[] = {{MW_WINDOW_BEFORE + 2, 3}, {MW_WINDOW_OUT + 2, 6}, {MW_WINDOW_STRIDE + 2, 3},
+                   {MW_WINDOW_IN + 2, 7},     {MW_WINDOW_OUT + 1, 2}, {MW_WINDOW_BEFORE, 1}};
+
 START_TEST(extents_refuse_windows_of_padding)
 {
     int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
     Call call = window_call(MW_ROUTINE_MAX_POOL, &windows[10], MW_F32);
-    call.args[MW_WINDOW_BEFORE + 2].i = 3;
-    ck_assert(!mw_routine_extents(call.routine, call.args, bytes));
+    ck_assert(mw_routine_extents(MW_ROUTINE_MAX_POOL, call.args, bytes));
+    call.args[wrong_pools[_i].arg].i = wrong_pools[_i].value;
+    ck_assert(!mw_routine_extents(MW_ROUTINE_MAX_POOL, call.args, bytes));
     call_release(&call);
 }
 END_TEST
@@ -529,7 +544,7 @@ int main(void)
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
     tcase_add_loop_test(tests, windows_are_convolved_and_pooled, 0, WINDOWS);
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_windows, 0, MW_COUNT(wrong_windows));
-    tcase_add_test(tests, extents_refuse_windows_of_padding);
+    tcase_add_loop_test(tests, extents_refuse_windows_of_padding, 0, MW_COUNT(wrong_pools));
     tcase_add_loop_test(tests, parts_of_rows_are_found_and_scattered, 0, ORDERS);
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_rows, 0, MW_COUNT(wrong_orders));
     tcase_add_test(tests, zero_and_copy_move_bytes);

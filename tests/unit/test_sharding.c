@@ -23,6 +23,8 @@ static const struct {
     {"step", "", "", "->"},
     {"constant", "", "type = f32; shape = [8]", "->a a8"},
     {"iota", "", "type = i32; shape = [8, 4]; axis = 1", "->ab a8 b4"},
+    {"uniform", "", "shape = [8, 4]; key = 3", "->ab a8 b4"},
+    {"flip", "f32[8, 4]", "axis = 1", "ab->ab a8 b4!"},
     {"add", "f32[8, 4]; f32[8, 4]", "", "ab,ab->ab a8 b4"},
     {"add", "f32[8, 4]; f32[4]", "", "ab,b->ab a8 b4"},
     {"add", "f32[8, 1]; f32[4]", "", "a.,b->ab a8 b4"},

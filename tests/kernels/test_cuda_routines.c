@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Routines of devices as CUDA kernels, run on the host, against plain loops. Attention has a test
+ * of its own. */
+#include "runtime/cuda/routines.h"
+#include "tests/unit/order.h"
+#include "tests/unit/support.h"
+#include "tests/unit/windows.h"
+
+#include <stdlib.h>
+
+static void run(Call *call)
+{
+    static MwCudaRoutine *const routines[] = {
+        [MW_ROUTINE_CONV] = mw_cuda_conv,
+        [MW_ROUTINE_CONV_TRANSPOSE] = mw_cuda_conv_transpose,
+        [MW_ROUTINE_CONV_FILTER_GRAD] = mw_cuda_conv_filter_grad,
+        [MW_ROUTINE_MAX_POOL] = mw_cuda_max_pool,
+        [MW_ROUTINE_MAX_POOL_GRAD] = mw_cuda_max_pool_grad,
+        [MW_ROUTINE_SUM_POOL] = mw_cuda_sum_pool,
+        [MW_ROUTINE_SUM_POOL_GRAD] = mw_cuda_sum_pool_grad,
+        [MW_ROUTINE_TOP_K] = mw_cuda_top_k,
+        [MW_ROUTINE_CUMSUM] = mw_cuda_cumsum,
+        [MW_ROUTINE_TAKE_ALONG_GRAD] = mw_cuda_take_along_grad,
+    };
+    setenv("MW_SHIM_ORDER", "7", 1);
+    routines[call->routine](call->operands, call->args, NULL);
+}
+
+static const MwType types[] = {MW_F32, MW_BF16};
+
+/* Every shape in every type. */
+START_TEST(images_are_convolved_and_pooled)
+{
+    windows_check(&windows[_i / MW_COUNT(types)], types[_i % MW_COUNT(types)], run);
+}
+END_TEST
+
+START_TEST(parts_of_rows_are_found_and_scattered)
+{
+    order_check(&orders[_i / MW_COUNT(types)], types[_i % MW_COUNT(types)], run);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda_routines");
+    TCase *tests = tcase_create("cuda_routines");
+    suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, images_are_convolved_and_pooled, 0, WINDOWS * MW_COUNT(types));
+    tcase_add_loop_test(tests, parts_of_rows_are_found_and_scattered, 0, ORDERS * MW_COUNT(types));
+    return run_suite(suite);
+}
