@@ -5,7 +5,8 @@
  * Node i of the problem is node i of the graph. Costs are picoseconds (cost/units.h) of one
  * step: work of every micro-batch counts micro_batches times. Usages are bytes of one device.
  *
- *   node cost   the node's own work, with fusion taken into account. It includes one picosecond
+ *   node cost   the node's own work, with fusion taken into account, and the combining of its
+ *               normaliser (MwShardingRule). It includes one picosecond
  *               for each mesh axis along which the work is replicated, so that needless
  *               replication never ties. The cost of a receive is the gathering among devices
  *               that want the same block of the value.
@@ -55,6 +56,11 @@ typedef struct MwIntraProblem MwIntraProblem;
 /* Builds the problem in `arena`. NULL after errors: no strategy of a node meets its pin on this
  * mesh. */
 MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDiags *diags);
+
+/* The collectives by which node `id` combines its normaliser in `strategy`; none if its parts are
+ * whole. In `arena`. */
+MwReshardPath mw_normaliser_path(MwArena *arena, const MwIntraProblem *intra, MwNodeId id,
+                                 const MwStrategy *strategy);
 
 /* How many times in a step the nodes of a phase run. */
 int mw_phase_runs(MwPhase phase, int micro_batches);
