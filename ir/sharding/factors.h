@@ -43,8 +43,8 @@ typedef struct {
     /* The result that is the log-sum-exp of the weights by which the other results are means; -1:
      * there is none. Over a split factor that it lacks, the node combines it, and multiplies the
      * others by exp(own - combined), so that their parts are partial sums. Its dimensions are the
-     * first of the others, which have one more (Milakov and Gimelshein, Online normalizer
-     * calculation for softmax, 2018; Liu et al., Ring Attention, 2023, equation 5). */
+     * first of the others, which have one more. This is the softmax in blocks of Dao et al.,
+     * FlashAttention, NeurIPS 2022, section 3.1, with a block on each device. */
     int normaliser;
 } MwShardingRule;
 
