@@ -131,14 +131,23 @@ static double local_dim(const WorkQuery *query, const MwTensor *tensor, const Mw
     return map->factor[d] >= 0 ? size / query->ways[map->factor[d]] : size;
 }
 
-/* The share of the keys that the queries of a device attend to. With a causal mask the device with
- * the last queries has the most work: its block of queries attends to all keys except half of the
- * block's own. In a window a query attends to no more keys than the window has. */
+/* The share of its keys that the queries of a device attend to with a causal mask. The device with
+ * the last queries and the first keys has the most work: the query at x attends to all keys
+ * before x, so the share is the mean of min(x, keys) / keys over its queries. */
+static double causal_share(double queries, double all_queries, double keys)
+{
+    const double first = all_queries - queries, full = fmax(all_queries - fmax(first, keys), 0);
+    const double rest = queries - full; /* queries that do not see all keys */
+    return (full + rest * (first + rest / 2) / keys) / queries;
+}
+
+/* The share of its keys that the queries of a device attend to. In a window a query attends to no
+ * more keys than the window has. */
 static double share_of_keys(const MwNode *node, double queries, double all_queries, double keys)
 {
     const MwAttr *window = mw_node_attr(node, MW_ATTR_WINDOW);
     const bool is_causal = mw_node_int(node, MW_ATTR_CAUSAL);
-    const double share = is_causal ? 1 - queries / (2 * all_queries) : 1;
+    const double share = is_causal ? causal_share(queries, all_queries, keys) : 1;
     if (!window->ints.count)
         return share;
     const double reach = (double)window->ints.at[0];
@@ -156,7 +165,9 @@ static void shape_attention(const WorkQuery *query, MwWork *work)
     work->k = local_dim(query, q, q_map, 3);
     work->flops =
         mw_op_info(query->node->op)->flops_per_point * work->batch * work->m * work->n * work->k;
-    work->flops *= share_of_keys(query->node, work->m, (double)q->dim[1], work->n);
+    const MwAttr *origin = mw_node_attr(query->node, MW_ATTR_ORIGIN);
+    const int64_t queries = origin->ints.count ? origin->ints.at[1] : q->dim[1];
+    work->flops *= share_of_keys(query->node, work->m, (double)queries, work->n);
 }
 
 static void work_attention(const WorkQuery *query, MwWork *work)

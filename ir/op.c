@@ -93,9 +93,11 @@ MwCollective mw_op_collective(MwOp op)
     return (MwCollective)i;
 }
 
-int mw_op_counted_operand(MwOp op)
+int mw_op_counted_operand(MwOp op, MwAttrKey origin)
 {
-    MW_ASSERT(ops[op].attrs & MW_ATTR_BIT(ORIGIN));
+    MW_ASSERT(mw_attr_is_origin(origin) && ops[op].attrs >> origin & 1);
+    if (origin == MW_ATTR_KEY_ORIGIN)
+        return 1;
     switch (op) {
     case MW_OP_EMBEDDING:
         return 1;

@@ -107,9 +107,9 @@ static inline bool mw_op_is_generator(MwOp op)
 /* The collective that the operator is; its lowering must be MW_LOWER_COLLECTIVE. */
 MwCollective mw_op_collective(MwOp op);
 
-/* The operand whose positions the operator counts (it has attributes `origin` and `split`); -1
- * for its first result. */
-int mw_op_counted_operand(MwOp op);
+/* The operand whose positions the operator counts by the attribute `origin` (ORIGIN or KEY_ORIGIN,
+ * which the operator has) and the split after it; -1 for its first result. */
+int mw_op_counted_operand(MwOp op, MwAttrKey origin);
 
 const char *mw_attr_name(MwAttrKey key);
 MwAttrKind mw_attr_kind(MwAttrKey key);
@@ -118,7 +118,13 @@ bool mw_attr_parse(const char *name, MwAttrKey *key);
  * micro_batch and partition write it, and a model cannot have it. */
 static inline bool mw_attr_is_position(MwAttrKey key)
 {
-    return key == MW_ATTR_ORIGIN || key == MW_ATTR_SPLIT;
+    return key >= MW_ATTR_ORIGIN && key <= MW_ATTR_KEY_SPLIT;
+}
+/* Whether the attribute is the shape of a tensor in which positions are counted; the next one is
+ * its split. */
+static inline bool mw_attr_is_origin(MwAttrKey key)
+{
+    return key == MW_ATTR_ORIGIN || key == MW_ATTR_KEY_ORIGIN;
 }
 /* The set of one attribute key. */
 #define MW_ATTR_BIT(id) (UINT64_C(1) << MW_ATTR_##id)

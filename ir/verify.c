@@ -338,8 +338,10 @@ bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags)
 /* Whether a node counts the positions of a part of a tensor. */
 static bool has_position(const MwNode *node)
 {
-    const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
-    return origin && origin->ints.count > 0;
+    for (int i = 0; i < node->attr_count; i++)
+        if (mw_attr_is_origin(node->attrs[i].key) && node->attrs[i].ints.count > 0)
+            return true;
+    return false;
 }
 
 bool mw_graph_check_model(const MwGraph *graph, MwDiags *diags)

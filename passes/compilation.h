@@ -40,8 +40,10 @@ typedef struct {
     const MwGraph *global;
     MwGraph *graph; /* local shapes */
     MwMeshShape mesh;
-    MwSpec *value_spec;      /* [local values] how the value lies on the mesh */
-    MwValueId *value_global; /* [local values] the global value that the local value is a form of */
+    MwSpec *value_spec; /* [local values] how the value lies on the mesh */
+    /* [local values] the global value that the local value is a form of; none for what stands
+     * between a node and its weighed results (partition.c) */
+    MwValueId *value_global;
     /* [local nodes] the global node that it computes; for a collective or shard, the global node
      * whose operand or result it reshards */
     MwNodeId *node_global;

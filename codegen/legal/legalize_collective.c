@@ -3,6 +3,7 @@
  * or scatters along another dimension, a copy packs its operand and a view unpacks its result. */
 #include "codegen/legal/legalize_rules.h"
 
+#include <float.h>
 #include <string.h>
 
 /* The number of elements of the dimensions before an axis, and of the axis with those after it. */
@@ -123,11 +124,15 @@ static MwValueId shard_like(MwLegalizer *l, const MwNode *node, MwValueId x)
 }
 
 /* Combines by log-sum-exp: log(sum of exp(x)) = m + log(sum of exp(x - m)), where m is the greatest
- * x. */
+ * x, or the least number if all are -infinity. */
 static MwValueId combine_logsumexp(MwLegalizer *l, const MwNode *node, MwValueId x)
 {
     MwInterner *interner = l->legal->graph->interner;
     MwValueId max = all_reduce(l, node, x, mw_intern(interner, "max"));
+    MwAttr least[] = {mw_attr_int(MW_ATTR_TYPE, mw_legal_tensor(l, x)->type),
+                      mw_attr_ints(MW_ATTR_SHAPE, NULL, 0), mw_attr_float(MW_ATTR_VALUE, -FLT_MAX)};
+    MwValueId bounded[] = {max, mw_legal_add(l, MW_OP_CONSTANT, NULL, 0, least, MW_COUNT(least))};
+    max = mw_legal_add(l, MW_OP_MAXIMUM, bounded, 2, NULL, 0);
     MwValueId operands[] = {x, max};
     MwValueId shifted = mw_legal_add(l, MW_OP_SUB, operands, 2, NULL, 0);
     MwValueId sum = dense(l, mw_legal_add(l, MW_OP_EXP, &shifted, 1, NULL, 0));

@@ -73,16 +73,16 @@ void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *ope
 
 /* ---- Arguments ---- */
 
-/* The position of query 0 of this device among the keys; the queries may be split over mesh
- * axes. */
-static MwPlanArg query_position(const MwNode *node, int64_t queries)
+/* The position in its sequence of element 0 of this device's `length` queries or keys, which may be
+ * split over mesh axes; `key` is the origin of the sequence. */
+static MwPlanArg position_of(const MwNode *node, MwAttrKey key, int64_t length)
 {
-    const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
+    const MwAttr *origin = mw_node_attr(node, key);
     MwPlanArg arg = {.kind = MW_ARG_INT};
     if (!origin->ints.count)
         return arg;
-    const MwAxes axes = mw_spec_dim(mw_node_spec(node, MW_ATTR_SPLIT), 1);
-    return axes ? (MwPlanArg){.kind = MW_ARG_POSITION, .axes = axes, .block_stride = queries} : arg;
+    const MwAxes axes = mw_spec_dim(mw_node_spec(node, key + 1), 1);
+    return axes ? (MwPlanArg){.kind = MW_ARG_POSITION, .axes = axes, .block_stride = length} : arg;
 }
 
 static void set_mask(const MwTensor *mask, MwPlanArg *args)
@@ -106,7 +106,8 @@ void mw_arguments_attention(const MwLegal *legal, const MwNode *node, MwPlanArg 
     args[MW_SDPA_G].i = k->dim[2];
     args[MW_SDPA_D].i = q->dim[3];
     args[MW_SDPA_CAUSAL].i = mw_node_int(node, MW_ATTR_CAUSAL);
-    args[MW_SDPA_POSITION] = query_position(node, q->dim[1]);
+    args[MW_SDPA_POSITION] = position_of(node, MW_ATTR_ORIGIN, q->dim[1]);
+    args[MW_SDPA_KEY_POSITION] = position_of(node, MW_ATTR_KEY_ORIGIN, k->dim[1]);
     const MwAttr *window = mw_node_attr(node, MW_ATTR_WINDOW);
     args[MW_SDPA_WINDOW].i = window->ints.count ? window->ints.at[0] : 0;
     args[MW_SDPA_TYPE].i = q->type;

@@ -131,17 +131,20 @@ static bool check_attention(MwShapeContext *context)
     return true;
 }
 
-/* Query i attends to keys 0 to i, so a causal mask needs as many queries as keys. For a node
- * with a part of the queries, the origin gives their number. */
+/* The length of the sequence of which `operand` has all or, by the origin, a part. */
+static int64_t sequence_of(const MwShapeContext *context, int operand, MwAttrKey origin)
+{
+    const MwAttr *whole = mw_shape_attr(context, origin);
+    return whole->ints.count == 4 ? whole->ints.at[1] : mw_shape_operand(context, operand)->dim[1];
+}
+
+/* Query i attends to keys 0 to i, so a causal mask needs as many queries as keys. */
 static bool check_causal(MwShapeContext *context)
 {
     if (!mw_shape_int(context, MW_ATTR_CAUSAL))
         return true;
-    const MwAttr *origin = mw_shape_attr(context, MW_ATTR_ORIGIN);
-    int64_t queries = mw_shape_operand(context, 0)->dim[1];
-    if (origin->ints.count == 4)
-        queries = origin->ints.at[1];
-    int64_t keys = mw_shape_operand(context, 1)->dim[1];
+    const int64_t queries = sequence_of(context, 0, MW_ATTR_ORIGIN);
+    const int64_t keys = sequence_of(context, 1, MW_ATTR_KEY_ORIGIN);
     if (queries == keys)
         return true;
     return mw_shape_fail(context,

@@ -92,12 +92,12 @@ static bool check_shape_attr(MwShapeContext *context)
     return check_sizes(context, MW_ATTR_SHAPE) && check_sizes(context, MW_ATTR_SIZES);
 }
 
-/* Checks that `origin` and `split` of a node that counts positions are given together and agree.
- * Only the compiler writes them, so messages do not name them. */
-static bool check_origin(MwShapeContext *context)
+/* Checks that the shape and the split by which a node counts positions are given together and
+ * agree. Only the compiler writes them, so messages do not name them. */
+static bool check_origin(MwShapeContext *context, MwAttrKey key)
 {
-    const MwAttr *origin = mw_shape_attr(context, MW_ATTR_ORIGIN);
-    const MwAttr *split = mw_shape_attr(context, MW_ATTR_SPLIT);
+    const MwAttr *origin = mw_shape_attr(context, key);
+    const MwAttr *split = mw_shape_attr(context, key + 1);
     if (!origin || (!origin->ints.count && split->spec_rank == MW_SPEC_NOT_GIVEN))
         return true;
     int rank = (int)mw_max(split->spec_rank, 0);
@@ -106,6 +106,11 @@ static bool check_origin(MwShapeContext *context)
         fits &= origin->ints.at[i] >= 1;
     return fits || mw_shape_fail(context, "cannot count positions in a part of a tensor that is "
                                           "given so: only the compiler writes that");
+}
+
+static bool check_origins(MwShapeContext *context)
+{
+    return check_origin(context, MW_ATTR_ORIGIN) && check_origin(context, MW_ATTR_KEY_ORIGIN);
 }
 
 /* Checks that the elements of a result can be counted: products of sizes are computed in 64 bits
@@ -128,7 +133,7 @@ bool mw_shape_infer(MwArena *arena, const MwShapeQuery *query, MwTensor **result
 {
     MwShapeContext context = {.arena = arena, .query = query, .diags = diags};
     if (!check_operand_count(&context) || !check_bounds(&context) || !check_shape_attr(&context) ||
-        !check_origin(&context) || !rules[query->op](&context) || !check_result_sizes(&context))
+        !check_origins(&context) || !rules[query->op](&context) || !check_result_sizes(&context))
         return false;
     int wanted = mw_op_info(query->op)->results;
     MW_ASSERT(wanted == MW_ANY || wanted == context.result_count);

@@ -120,7 +120,7 @@ void mw_factors_take_along_grad(MwShardingContext *context)
 }
 
 /* The loops of attention. Query heads that share a key head stay together, so heads split by the
- * number of key heads; every query needs all keys and its whole head. */
+ * number of key heads; every query needs its whole head. */
 typedef struct {
     int batch, head, query, key, width;
 } AttentionFactors;
@@ -132,7 +132,7 @@ static AttentionFactors add_attention(MwShardingContext *context)
     f.batch = mw_sharding_add(context, q->dim[0]);
     f.head = mw_sharding_add(context, k->dim[2]);
     f.query = mw_sharding_add(context, q->dim[1]);
-    f.key = mw_sharding_add_fixed(context, k->dim[1]);
+    f.key = mw_sharding_add(context, k->dim[1]);
     f.width = mw_sharding_add_fixed(context, q->dim[3]);
     mw_sharding_add_fixed(context, q->dim[2] / k->dim[2]);
     return f;
@@ -165,7 +165,7 @@ static void mask_dims(MwShardingContext *context, RunsOver *runs, int k, const M
             runs(context, k, d, factor[d]);
 }
 
-/* (q, k, v[, mask]) */
+/* (q, k, v[, mask]): the results are a mean over the keys and its log-sum-exp. */
 void mw_factors_sdpa(MwShardingContext *context)
 {
     AttentionFactors f = add_attention(context);
@@ -174,6 +174,7 @@ void mw_factors_sdpa(MwShardingContext *context)
     attention_dims(context, mw_sharding_operand_runs, 2, &f, f.key, true);
     attention_dims(context, mw_sharding_result_runs, 0, &f, f.query, true);
     attention_dims(context, mw_sharding_result_runs, 1, &f, f.query, false);
+    context->rule->normaliser = 1;
     if (context->node->operand_count > 3)
         mask_dims(context, mw_sharding_operand_runs, 3, mw_sharding_operand(context, 3), &f);
 }
@@ -193,7 +194,7 @@ static AttentionFactors add_attention_gradient(MwShardingContext *context)
     return f;
 }
 
-/* The gradients of keys and values are sums over queries. */
+/* The gradients of keys and values are sums over queries, those of queries are sums over keys. */
 void mw_factors_sdpa_grad(MwShardingContext *context)
 {
     const AttentionFactors f = add_attention_gradient(context);

@@ -40,6 +40,12 @@ typedef struct {
     MwFactor factors[MW_MAX_FACTORS];
     MwFactorMap *operands; /* [operand_count], in the arena */
     MwFactorMap *results;  /* [result_count] */
+    /* The result that is the log-sum-exp of the weights by which the other results are means; -1:
+     * there is none. Over a split factor that it lacks, the node combines it, and multiplies the
+     * others by exp(own - combined), so that their parts are partial sums. Its dimensions are the
+     * first of the others, which have one more. This is the softmax in blocks of Dao et al.,
+     * FlashAttention, NeurIPS 2022, section 3.1, with a block on each device. */
+    int normaliser;
 } MwShardingRule;
 
 #endif

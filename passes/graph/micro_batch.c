@@ -49,11 +49,12 @@ static MwTensor result_type(const MicroBatch *m, const MwNode *node, const MwSha
     return dim < 0 ? type : cut_tensor(m, type, dim);
 }
 
-/* Whether the tensor whose positions `node` counts is cut; `whole` is its type before the cut. */
-static bool counts_in_parts(const MicroBatch *m, const MwNode *node, const MwShardingRule *rule,
-                            int factor, MwTensor *whole)
+/* Whether the tensor whose positions `node` counts by attribute `origin` is cut; `whole` is its
+ * type before the cut. */
+static bool counts_in_parts(const MicroBatch *m, const MwNode *node, MwAttrKey origin,
+                            const MwShardingRule *rule, int factor, MwTensor *whole)
 {
-    int k = mw_op_counted_operand(node->op);
+    int k = mw_op_counted_operand(node->op, origin);
     MwValueId counted = k < 0 ? (MwValueId){node->first_result} : node->operands[k];
     *whole = *mw_value_tensor(m->rewrite.from, counted);
     return mw_micro_dim(k < 0 ? &rule->results[0] : &rule->operands[k], whole->rank, factor) >= 0;
@@ -70,12 +71,13 @@ static const MwAttr *cut_attrs(MicroBatch *m, const MwNode *node, const MwShardi
         MwTensor whole, result = result_type(m, node, rule, 0, factor);
         if (attrs[i].key == MW_ATTR_SHAPE)
             attrs[i] = mw_attr_shape(to->arena, &result);
-        if (attrs[i].key != MW_ATTR_ORIGIN || !counts_in_parts(m, node, rule, factor, &whole))
+        const MwAttrKey key = attrs[i].key;
+        if (!mw_attr_is_origin(key) || !counts_in_parts(m, node, key, rule, factor, &whole))
             continue;
-        MW_ASSERT(attrs[i].ints.count == 0 && attrs[i + 1].key == MW_ATTR_SPLIT);
+        MW_ASSERT(attrs[i].ints.count == 0 && attrs[i + 1].key == key + 1);
         attrs[i] = mw_attr_shape(to->arena, &whole);
-        attrs[i].key = MW_ATTR_ORIGIN;
-        attrs[i + 1] = mw_attr_spec(MW_ATTR_SPLIT, mw_spec_replicated(), whole.rank);
+        attrs[i].key = key;
+        attrs[i + 1] = mw_attr_spec(key + 1, mw_spec_replicated(), whole.rank);
     }
     return attrs;
 }

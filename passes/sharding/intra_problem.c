@@ -24,10 +24,9 @@ static int phase_runs(const MwIntraProblem *intra, MwNodeId id)
     return mw_node(intra->graph, id)->phase == MW_PHASE_UPDATE ? 1 : intra->micro_batches;
 }
 
-/* How often a node runs in a step of training. */
-static int runs_of(const ProblemBuilder *b, MwNodeId id)
+int mw_intra_node_runs(const MwIntraProblem *intra, MwNodeId id)
 {
-    return (int)(phase_runs(b->intra, id) * mw_loop_runs(&b->intra->loops, id));
+    return (int)(phase_runs(intra, id) * mw_loop_runs(&intra->loops, id));
 }
 
 int mw_intra_reshard_runs(const MwIntraProblem *intra, MwValueId value, MwNodeId consumer)
@@ -132,13 +131,36 @@ static double gather_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *s
     return seconds;
 }
 
+MwReshardPath mw_normaliser_path(MwArena *arena, const MwIntraProblem *intra, MwNodeId id,
+                                 const MwStrategy *strategy)
+{
+    if (!mw_spec_partial(strategy->parts))
+        return (MwReshardPath){0};
+    const MwValueId value = mw_node_result(intra->graph, id, strategy->normaliser);
+    return mw_reshard_path(arena, intra->resharder, mw_value_tensor(intra->graph, value),
+                           strategy->parts, strategy->results[strategy->normaliser]);
+}
+
+/* Seconds in which a node combines its normaliser and weighs its other results: one kernel reads
+ * the results and the combined normaliser, and writes the others. */
+static double normalise_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *strategy)
+{
+    if (!mw_spec_partial(strategy->parts))
+        return 0;
+    MwWork weigh = {.kind = MW_WORK_STREAM};
+    for (int k = 0; k < mw_node(b->graph, id)->result_count; k++)
+        weigh.bytes += 2 * local_bytes(b, mw_node_result(b->graph, id, k), strategy->results[k]);
+    const MwReshardPath path = mw_normaliser_path(b->arena, b->intra, id, strategy);
+    return mw_seconds(path.cost) + mw_cost_work_s(&b->intra->model, &weigh);
+}
+
 /* Seconds of one run of a node in a strategy. */
 static double node_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *strategy,
                      uint64_t fused, bool is_fused_away)
 {
     if (mw_node(b->graph, id)->op == MW_OP_RECEIVE)
         return gather_s(b, id, strategy);
-    return run_s(b, id, strategy, fused, is_fused_away);
+    return run_s(b, id, strategy, fused, is_fused_away) + normalise_s(b, id, strategy);
 }
 
 /* [strategies] picoseconds of the node in a step; interned. */
@@ -148,7 +170,7 @@ static const int64_t *node_costs(ProblemBuilder *b, MwNodeId id)
     const MwStrategyList *list = b->intra->lists[id.index];
     uint64_t fused = fused_operands(b, node);
     bool is_fused_away = is_fused(b, mw_node_result(b->graph, id, 0));
-    int runs = runs_of(b, id);
+    int runs = mw_intra_node_runs(b->intra, id);
     int64_t key[] = {list->index, (int64_t)fused, is_fused_away, runs};
     void **at = mw_key_map_at(b->arena, &b->costs, key, sizeof key);
     if (*at)

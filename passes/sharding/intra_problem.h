@@ -5,7 +5,8 @@
  * Node i of the problem is node i of the graph. Costs are picoseconds (cost/units.h) of one
  * step: work of every micro-batch counts micro_batches times. Usages are bytes of one device.
  *
- *   node cost   the node's own work, with fusion taken into account. It includes one picosecond
+ *   node cost   the node's own work, with fusion taken into account, and the combining of its
+ *               normaliser (MwShardingRule). It includes one picosecond
  *               for each mesh axis along which the work is replicated, so that needless
  *               replication never ties. The cost of a receive is the gathering among devices
  *               that want the same block of the value.
@@ -58,8 +59,15 @@ typedef struct MwIntraProblem MwIntraProblem;
  * mesh. */
 MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDiags *diags);
 
+/* How often a node runs in a step of training. */
+int mw_intra_node_runs(const MwIntraProblem *intra, MwNodeId id);
 /* How many times in a step of training `value` is resharded for `consumer`: what a loop takes from
  * outside, once before the loop. */
 int mw_intra_reshard_runs(const MwIntraProblem *intra, MwValueId value, MwNodeId consumer);
+
+/* The collectives by which node `id` combines its normaliser in `strategy`; none if its parts are
+ * whole. In `arena`. */
+MwReshardPath mw_normaliser_path(MwArena *arena, const MwIntraProblem *intra, MwNodeId id,
+                                 const MwStrategy *strategy);
 
 #endif

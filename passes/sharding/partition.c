@@ -5,11 +5,11 @@
  * Out: MwLocalGraph. Every node has local shapes. Before a node stand the collectives and slices
  *      that reshard its operands from the specs of their producers to those that the node wants;
  *      after it those that reshard a result to the spec of the weight or state it is assigned
- *      to. They are the paths that priced the edges of the intra-operator problem. Identities
- *      are removed.
+ *      to. They are the paths that priced the edges of the intra-operator problem. After a node
+ *      that is split over a factor of its normaliser stands what combines and weighs its results.
+ *      Identities are removed.
  * Invariant: value_spec and value_global say, for every local value, which block of which global
- * value
- *      each device holds.
+ *      value each device holds; values between a node and its weighed results are none of them.
  *
  * The construction is that of GSPMD (Xu et al. 2021, section 4), with partial as a state. */
 #include "passes/sharding/partition.h"
@@ -19,6 +19,7 @@
 #include "passes/pass.h"
 #include "passes/sharding/result.h"
 
+#include <float.h>
 #include <string.h>
 
 typedef struct {
@@ -43,22 +44,35 @@ static MwTensor local_type(const Partition *p, MwValueId global, MwSpec spec)
     return mw_spec_local(spec, mw_value_tensor(p->global, global), &p->local->mesh);
 }
 
+/* Records the global value that the next local value is a form of, and its spec; none for a value
+ * on the way to one. */
+static void note_value(Partition *p, MwValueId global, MwSpec spec)
+{
+    const MwValueId local = {p->value_spec.count};
+    if (mw_has_value(global)) {
+        MwTensor wanted = local_type(p, global, spec);
+        MW_ASSERT(mw_tensor_equal(&wanted, mw_value_tensor(p->graph, local)));
+    }
+    mw_vec_push(p->arena, &p->value_spec, spec);
+    mw_vec_push(p->arena, &p->value_global, global);
+}
+
+/* Records the global node of the newest local node. */
+static void note_origin(Partition *p, MwNodeId local, MwNodeId global)
+{
+    MW_ASSERT(p->node_global.count == local.index &&
+              p->value_spec.count == mw_node(p->graph, local)->first_result);
+    mw_vec_push(p->arena, &p->node_global, global);
+}
+
 /* Records the global node of the newest local node; its results are forms of the global values
  * from `first` on. */
 static void note_node(Partition *p, MwNodeId local, MwNodeId global, MwValueId first,
                       const MwSpec *specs)
 {
-    const MwNode *node = mw_node(p->graph, local);
-    MW_ASSERT(p->node_global.count == local.index && p->value_spec.count == node->first_result);
-    mw_vec_push(p->arena, &p->node_global, global);
-    for (int k = 0; k < node->result_count; k++) {
-        MwValueId value = {first.index + k};
-        MwTensor wanted = local_type(p, value, specs[k]);
-        MW_ASSERT(mw_tensor_equal(&wanted,
-                                  mw_value_tensor(p->graph, mw_node_result(p->graph, local, k))));
-        mw_vec_push(p->arena, &p->value_spec, specs[k]);
-        mw_vec_push(p->arena, &p->value_global, value);
-    }
+    note_origin(p, local, global);
+    for (int k = 0; k < mw_node(p->graph, local)->result_count; k++)
+        note_value(p, (MwValueId){first.index + k}, specs[k]);
 }
 
 /* ---- Resharding ---- */
@@ -99,6 +113,67 @@ static MwValueId reshard(Partition *p, MwValueId value, MwValueId global, MwSpec
     return value;
 }
 
+/* ---- Normalisers ---- */
+
+/* Records `value`, which a new local node gives on the way to the results of `id`. */
+static MwValueId on_the_way(Partition *p, MwNodeId id, MwValueId value)
+{
+    note_origin(p, mw_value(p->graph, value)->node, id);
+    note_value(p, mw_no_value(), mw_spec_replicated());
+    return value;
+}
+
+/* exp(part - whole), with a dimension of 1 at its end. Where no device has a weight, both are
+ * -infinity, and so is their difference, as `whole` is bounded below. */
+static MwValueId weights_of(Partition *p, MwNodeId id, MwValueId part, MwValueId whole)
+{
+    MwValueId least = on_the_way(p, id, mw_build_scalar(p->graph, -FLT_MAX));
+    MwValueId bounded = mw_build_binary(p->graph, MW_OP_MAXIMUM, whole, least);
+    on_the_way(p, id, bounded);
+    MwValueId rest = on_the_way(p, id, mw_build_binary(p->graph, MW_OP_SUB, part, bounded));
+    MwValueId weights = on_the_way(p, id, mw_build_unary(p->graph, MW_OP_EXP, rest));
+    MwTensor column = *mw_value_tensor(p->graph, weights);
+    column.dim[column.rank++] = 1;
+    return on_the_way(p, id, mw_build_reshape(p->graph, weights, &column));
+}
+
+/* `part` times `weights`, multiplied in f32: the part of `global` of which the sum over the devices
+ * is the whole. */
+static MwValueId weigh(Partition *p, MwNodeId id, MwValueId part, MwValueId weights,
+                       MwValueId global, MwSpec spec)
+{
+    const MwType type = mw_value_tensor(p->graph, part)->type;
+    if (type != MW_F32)
+        part = on_the_way(p, id, mw_build_cast(p->graph, part, MW_F32));
+    MwValueId result = mw_build_binary(p->graph, MW_OP_MUL, part, weights);
+    if (type != MW_F32)
+        result = mw_build_cast(p->graph, on_the_way(p, id, result), type);
+    note_node(p, mw_value(p->graph, result)->node, id, global, &spec);
+    return result;
+}
+
+/* Adds what makes the results of the local node of `id` those of its strategy: combines the
+ * normaliser, and weighs the other results by it (MwShardingRule). */
+static void normalise(Partition *p, MwNodeId id, MwNodeId local)
+{
+    const MwStrategy *strategy = mw_sharding_strategy(p->sharding, id);
+    const int n = strategy->normaliser;
+    const MwValueId whole = mw_node_result(p->global, id, n);
+    const MwValueId part = mw_node_result(p->graph, local, n);
+    note_origin(p, local, id);
+    for (int k = 0; k < mw_node(p->graph, local)->result_count; k++)
+        note_value(p, k == n ? whole : mw_no_value(),
+                   k == n ? strategy->parts : mw_spec_replicated());
+    p->form[whole.index] = reshard(p, part, whole, strategy->parts, strategy->results[n], id);
+    const MwValueId weights = weights_of(p, id, part, p->form[whole.index]);
+    for (int k = 0; k < mw_node(p->graph, local)->result_count; k++) {
+        const MwValueId global = mw_node_result(p->global, id, k);
+        if (k != n)
+            p->form[global.index] = weigh(p, id, mw_node_result(p->graph, local, k), weights,
+                                          global, strategy->results[k]);
+    }
+}
+
 /* ---- Nodes ---- */
 
 /* The tensor whose global positions a node counts in, and its spec; see the head of ir/ops.def. */
@@ -107,12 +182,12 @@ typedef struct {
     MwSpec spec;
 } Counted;
 
-/* The tensor whose positions node `id` counts. */
-static Counted counted_tensor(const Partition *p, MwNodeId id)
+/* The tensor whose positions node `id` counts by its attribute `origin`. */
+static Counted counted_tensor(const Partition *p, MwNodeId id, MwAttrKey origin)
 {
     const MwNode *node = mw_node(p->global, id);
     const MwStrategy *strategy = mw_sharding_strategy(p->sharding, id);
-    int k = mw_op_counted_operand(node->op);
+    int k = mw_op_counted_operand(node->op, origin);
     if (k >= 0)
         return (Counted){node->operands[k], strategy->operands[k]};
     return (Counted){mw_node_result(p->global, id, 0), strategy->results[0]};
@@ -122,13 +197,14 @@ static Counted counted_tensor(const Partition *p, MwNodeId id)
  * one. */
 static void localise_origin(const Partition *p, MwNodeId id, MwAttr *origin, MwAttr *split)
 {
-    Counted counted = counted_tensor(p, id);
+    const MwAttrKey key = origin->key;
+    Counted counted = counted_tensor(p, id, key);
     const MwTensor *whole = mw_value_tensor(p->global, counted.value);
     MwSpec spec = mw_spec_with_partial(counted.spec, 0, MW_COMBINE_SUM);
-    *split = mw_attr_spec(MW_ATTR_SPLIT, spec, whole->rank);
+    *split = mw_attr_spec(key + 1, spec, whole->rank);
     if (origin->ints.count == 0) {
         *origin = mw_attr_shape(p->arena, whole);
-        origin->key = MW_ATTR_ORIGIN;
+        origin->key = key;
     }
 }
 
@@ -141,8 +217,8 @@ static MwAttr *local_attrs(const Partition *p, MwNodeId id)
             MwValueId result = mw_node_result(p->global, id, 0);
             MwTensor local = local_type(p, result, value_spec(p, result));
             attrs[i] = mw_attr_shape(p->arena, &local);
-        } else if (attrs[i].key == MW_ATTR_ORIGIN) {
-            MW_ASSERT(attrs[i + 1].key == MW_ATTR_SPLIT);
+        } else if (mw_attr_is_origin(attrs[i].key)) {
+            MW_ASSERT(attrs[i + 1].key == attrs[i].key + 1);
             localise_origin(p, id, &attrs[i], &attrs[i + 1]);
         }
     }
@@ -171,6 +247,10 @@ static void add_local_node(Partition *p, MwNodeId id, const MwValueId *operands)
                        .given = &given,
                        .result_names = result_names(p, node)};
     MwNodeId local = mw_build_node(p->graph, &spec);
+    if (mw_spec_partial(strategy->parts)) {
+        normalise(p, id, local);
+        return;
+    }
     note_node(p, local, id, first, strategy->results);
     for (int k = 0; k < node->result_count; k++)
         p->form[first.index + k] = mw_node_result(p->graph, local, k);

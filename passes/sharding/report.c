@@ -108,6 +108,20 @@ static void report_value_edge(Reporter *r, int edge, int owner, MwValueId value,
     r->report->nodes[owner].communication_s += mw_seconds(cost);
 }
 
+/* Counts the collectives within a node as communication. */
+static void report_normaliser(Reporter *r, MwNodeId id, const MwStrategy *strategy)
+{
+    const MwReshardPath path = mw_normaliser_path(r->arena, r->sharding->problem, id, strategy);
+    if (!path.count)
+        return;
+    const int owner = r->report->index[id.index];
+    const int runs = mw_intra_node_runs(r->sharding->problem, id);
+    const double seconds = mw_seconds((MwCost)path.cost * runs);
+    add_collectives(r, owner, &path, runs);
+    r->report->nodes[owner].communication_s += seconds;
+    r->report->nodes[owner].compute_s -= seconds;
+}
+
 /* Edges stand in the order in which the problem is built: operands node by node, then
  * assignments. */
 static void report_communication(Reporter *r)
@@ -120,6 +134,7 @@ static void report_communication(Reporter *r)
         for (int k = 0; k < node->operand_count; k++)
             report_value_edge(r, edge++, owner_of(r, n), node->operands[k], strategy->operands[k],
                               mw_intra_reshard_runs(intra, node->operands[k], (MwNodeId){n}));
+        report_normaliser(r, (MwNodeId){n}, strategy);
     }
     for (int i = 0; i < r->graph->assigns.count; i++) {
         const MwAssign *assign = &r->graph->assigns.at[i];

@@ -229,9 +229,10 @@ static MwSpec operand_spec(const StrategyEnumeration *e, const Assignment *a, in
                                 MW_COMBINE_SUM);
 }
 
-/* The spec of result `k`: partial over axes that carry sums or split a factor that the result
- * lacks. */
-static MwSpec result_spec(const StrategyEnumeration *e, const Assignment *a, int k)
+/* The spec in which devices compute result `k`: partial, by `combine`, over axes that carry sums or
+ * split a factor that the result lacks. */
+static MwSpec result_spec(const StrategyEnumeration *e, const Assignment *a, int k,
+                          MwCombine combine)
 {
     int rank = mw_value_tensor(e->graph, mw_node_result(e->graph, e->id, k))->rank;
     MwSpec spec = split_dims(&e->rule.results[k], rank, a->factor_axes);
@@ -241,7 +242,7 @@ static MwSpec result_spec(const StrategyEnumeration *e, const Assignment *a, int
         if (option && (option->carries_sum || (option->factor >= 0 && !(whole >> axis & 1))))
             partial |= (MwAxes)(1 << axis);
     }
-    return mw_spec_with_partial(spec, partial, mw_op_info(e->node->op)->combine);
+    return mw_spec_with_partial(spec, partial, combine);
 }
 
 /* Keeps `strategy` unless an earlier one with the same specs does no more work. */
@@ -279,11 +280,20 @@ static void try_assignment(StrategyEnumeration *e, Assignment *a)
     for (int k = 0; k < e->node->operand_count; k++)
         operands[k] = operand_spec(e, a, k);
     for (int k = 0; k < e->node->result_count; k++)
-        results[k] = result_spec(e, a, k);
+        results[k] = result_spec(e, a, k, mw_op_info(e->node->op)->combine);
+    MwSpec parts = mw_spec_replicated();
+    const int normaliser = e->rule.normaliser;
+    if (normaliser >= 0) {
+        parts = result_spec(e, a, normaliser, MW_COMBINE_LOGSUMEXP);
+        results[normaliser] = mw_spec_with_partial(parts, 0, MW_COMBINE_SUM);
+    }
     if (e->role == MW_STRATEGY_WHOLE && has_partial_result(e, results))
         return;
-    MwStrategy strategy = {
-        .operands = operands, .results = results, .replicated_axes = a->replicated_axes};
+    MwStrategy strategy = {.operands = operands,
+                           .results = results,
+                           .normaliser = normaliser,
+                           .parts = parts,
+                           .replicated_axes = a->replicated_axes};
     strategy.work = mw_cost_node_work(e->graph, e->id, &e->rule, a->ways);
     keep(e, &strategy);
 }

@@ -15,8 +15,13 @@
 
 typedef struct {
     const MwSpec *operands; /* [operand_count] */
-    /* [result_count]; partial over the axes of split factors that the result lacks */
+    /* [result_count]; partial over the axes of split factors that the result lacks, save the
+     * normaliser */
     const MwSpec *results;
+    /* The normaliser of the node (MwShardingRule), and its spec before the node combines it:
+     * partial over axes of split factors that it lacks. */
+    int normaliser; /* a result; -1: there is none */
+    MwSpec parts;
     MwWork work;         /* of one device (mw_cost_node_work) */
     int replicated_axes; /* mesh axes of more than one device along which the work is replicated */
 } MwStrategy;

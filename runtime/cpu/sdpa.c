@@ -155,7 +155,9 @@ typedef struct {
 
 /* The arguments of a call, as in routines.def: sizes, and row strides in elements. */
 typedef struct {
-    int64_t b, s, t, h, g, d, q_row, k_row, v_row, position, window;
+    int64_t b, s, t, h, g, d, q_row, k_row, v_row;
+    int64_t position; /* of query 0, counted from key 0; negative where it comes before that */
+    int64_t window;
     bool causal;
     float scale, soft_cap;
     Mask mask;
@@ -190,7 +192,7 @@ static Sizes sizes_of(const MwKernelArg *args, const void *mask)
                    .q_row = args[MW_SDPA_Q_ROW].i,
                    .k_row = args[MW_SDPA_K_ROW].i,
                    .v_row = args[MW_SDPA_V_ROW].i,
-                   .position = args[MW_SDPA_POSITION].i,
+                   .position = args[MW_SDPA_POSITION].i - args[MW_SDPA_KEY_POSITION].i,
                    .window = args[MW_SDPA_WINDOW].i,
                    .causal = args[MW_SDPA_CAUSAL].i != 0,
                    .scale = (float)args[MW_SDPA_SCALE].f,
@@ -208,7 +210,7 @@ static Keys keys_seen(const Sizes *z, int64_t s)
 {
     const int64_t at = z->position + s;
     const int64_t ahead = z->causal ? 1 : z->window ? z->window : z->t;
-    const int64_t end = mw_min(z->t, at + ahead);
+    const int64_t end = mw_min(z->t, mw_max(at + ahead, 0));
     return (Keys){z->window ? mw_min(mw_max(at - z->window + 1, 0), end) : 0, end};
 }
 

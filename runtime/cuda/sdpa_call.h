@@ -49,7 +49,8 @@ typedef struct {
 } Mask;
 
 /* The arguments of a call (runtime/plan/routines.def); row strides are in elements. Query s sees
- * the keys from position + s - behind to position + s + ahead. */
+ * the keys from position + s - behind to position + s + ahead, counted from the first key given;
+ * position is negative if query 0 comes before that. */
 typedef struct {
     int64_t q_row, k_row, v_row, position, ahead, behind;
     int b, s, t, h, g, d;
@@ -156,7 +157,7 @@ static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in, const vo
     z.q_row = args[MW_SDPA_Q_ROW].i;
     z.k_row = args[MW_SDPA_K_ROW].i;
     z.v_row = args[MW_SDPA_V_ROW].i;
-    z.position = args[MW_SDPA_POSITION].i;
+    z.position = args[MW_SDPA_POSITION].i - args[MW_SDPA_KEY_POSITION].i;
     z.ahead = args[MW_SDPA_CAUSAL].i ? 0 : reach;
     z.behind = reach;
     z.scale = (float)args[MW_SDPA_SCALE].f;
@@ -230,14 +231,16 @@ static __device__ __forceinline__ int first_key(const Sizes *z, int s)
 static __device__ __forceinline__ int keys_end(const Sizes *z, int s)
 {
     const int64_t end = z->position + s + z->ahead + 1;
-    return end < z->t ? (int)end : z->t;
+    return end < 0 ? 0 : end < z->t ? (int)end : z->t;
 }
 
-/* The end of the keys that any of `tile` queries from `first` on sees. */
+/* The end of the keys that `tile` queries from `first` on work on: there is always one, even if
+ * they see none. */
 static __device__ __forceinline__ int keys_end_of_tile(const Sizes *z, int first, int tile)
 {
     const int end = first + tile;
-    return keys_end(z, (end < z->s ? end : z->s) - 1);
+    const int seen = keys_end(z, (end < z->s ? end : z->s) - 1);
+    return seen > 0 ? seen : 1;
 }
 
 /* The first of the tiles of `step` keys that queries from `first` on work on; there is always one,

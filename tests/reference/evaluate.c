@@ -28,11 +28,16 @@ void eval_index(const MwTensor *tensor, int64_t i, int64_t index[MW_MAX_RANK])
 
 int64_t eval_origin(const Eval *e, const MwTensor *local, int d)
 {
-    const MwAttr *origin = mw_node_attr(e->node, MW_ATTR_ORIGIN);
+    return eval_origin_by(e, MW_ATTR_ORIGIN, local, d);
+}
+
+int64_t eval_origin_by(const Eval *e, MwAttrKey key, const MwTensor *local, int d)
+{
+    const MwAttr *origin = mw_node_attr(e->node, key);
     if (!origin->ints.count)
         return 0;
     MW_ASSERT(origin->ints.count == local->rank);
-    MwAxes axes = mw_spec_dim(mw_node_spec(e->node, MW_ATTR_SPLIT), d);
+    MwAxes axes = mw_spec_dim(mw_node_spec(e->node, key + 1), d);
     int64_t ways = mw_mesh_ways(&e->place->mesh, axes);
     int64_t block = mw_mesh_block(&e->place->mesh, axes, e->place->coordinate);
     int64_t begin = block * local->dim[d];

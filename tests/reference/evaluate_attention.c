@@ -62,6 +62,7 @@ static bool sees(const Eval *e, const Query *at, int64_t key)
 {
     const int64_t position = eval_origin(e, eval_in(e, 0), 1) + at->s;
     const MwAttr *window = mw_node_attr(e->node, MW_ATTR_WINDOW);
+    key += eval_origin_by(e, MW_ATTR_KEY_ORIGIN, eval_in(e, 1), 1);
     if (mw_node_int(e->node, MW_ATTR_CAUSAL) && key > position)
         return false;
     return !window->ints.count || llabs(key - position) < window->ints.at[0];

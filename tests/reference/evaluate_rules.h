@@ -49,6 +49,8 @@ static inline double eval_greater(double a, double b)
 /* The position in the global tensor of local index 0 of dimension `d` of `local`, the tensor in
  * which the node counts. */
 int64_t eval_origin(const Eval *e, const MwTensor *local, int d);
+/* The same by the attribute `key`, which is that of an origin. */
+int64_t eval_origin_by(const Eval *e, MwAttrKey key, const MwTensor *local, int d);
 
 /* The families. Each handles those operators it returns true for. */
 bool eval_map(const Eval *e);

@@ -129,6 +129,8 @@ static void run_everywhere(Simulation *s, const MwNode *node)
 
 static void compare(Simulation *s, int value)
 {
+    if (!mw_has_value(s->local->value_global[value]))
+        return;
     double error = spread_error(&s->parts[value], s->local->value_spec[value],
                                 global_type(s, value), global_data(s, value));
     if (!s->result.worst || !(error <= s->result.error)) {

@@ -70,6 +70,11 @@ const Attention attentions[ATTENTIONS] = {
     {2, 20, 70, 2, 2, 5, false, 40, 0, .window = 30, .mask = "bhs"},
     {2, 20, 20, 2, 1, 72, true, 0, 0, .mask = "bst", .is_bool = true},
     {3, 40, 9, 2, 2, 16, false, 0, 0, .mask = "bst", .is_bool = true},
+    /* the keys are part of a sequence: some queries come before all of them, or all do */
+    {1, 140, 70, 2, 1, 64, true, 0, 0, .key_position = 70},
+    {2, 70, 20, 2, 2, 8, true, 70, 0, .key_position = 300, .window = 50},
+    {1, 70, 70, 2, 1, 72, false, 0, 8, .key_position = 90, .window = 40},
+    {1, 130, 65, 1, 1, 128, true, 130, 0, .key_position = 195, .soft_cap = 3, .mask = "st"},
 };
 
 Call attention_call(MwRoutine routine, const Attention *z, MwType type)
@@ -104,6 +109,7 @@ Call attention_call(MwRoutine routine, const Attention *z, MwType type)
     a[MW_SDPA_K_OFFSET].i = 0;
     a[MW_SDPA_V_OFFSET].i = 2 * z->pad;
     a[MW_SDPA_POSITION].i = z->position;
+    a[MW_SDPA_KEY_POSITION].i = z->key_position;
     a[MW_SDPA_TYPE].i = type;
     a[MW_SDPA_SCALE].f = (z->is_turned ? -2.5 : 2.5) / sqrt((double)z->d);
     call_allocate(&call);
@@ -196,7 +202,7 @@ static double score(const Reference *r, const Query *query, int64_t t, double pr
                     double *slope)
 {
     const Attention *z = r->z;
-    const int64_t position = z->position + query->s;
+    const int64_t position = z->position - z->key_position + query->s;
     const double bent = z->soft_cap > 0 ? tanh(product / z->soft_cap) : 0;
     *slope = 1 - bent * bent;
     if ((z->causal && t > position) || (z->window && llabs(t - position) >= z->window))

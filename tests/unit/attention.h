@@ -15,9 +15,10 @@ typedef struct {
     double soft_cap;
     const char *mask; /* a letter of "bhst" for each dimension that it has; NULL: there is none */
     bool is_bool;     /* the mask */
+    int64_t key_position;
 } Attention;
 
-enum { ATTENTIONS = 35 };
+enum { ATTENTIONS = 39 };
 extern const Attention attentions[ATTENTIONS];
 
 /* The routine stands for that of the same kind with a mask, if the shape has one. */

@@ -321,6 +321,37 @@ START_TEST(a_long_sequence_is_split)
 }
 END_TEST
 
+/* A few queries read a long sequence (Jaegle et al., Perceiver, 2021): its keys and values stay
+ * where they are, and what moves is what they give the queries. */
+static const char long_memory[] = "model m {\n"
+                                  "  input x: f32[1, 16384, 64]\n"
+                                  "  input y: f32[1, 16, 1, 64]\n"
+                                  "  weight q: f32[1, 16, 1, 64] = normal(0.1)\n"
+                                  "  weight wk: f32[64, 1, 64] = normal(0.1)\n"
+                                  "  weight wv: f32[64, 1, 64] = normal(0.1)\n"
+                                  "  k = einsum(\"bsw,whd->bshd\", x, wk)\n"
+                                  "  v = einsum(\"bsw,whd->bshd\", x, wv)\n"
+                                  "  o, lse = sdpa(q, k, v)\n"
+                                  "  loss = mse(o, y)\n"
+                                  "  train loss with sgd(lr = 0.1)\n"
+                                  "}\n";
+
+START_TEST(a_long_memory_stays_split)
+{
+    Form form = form_new(test_cluster(4), "4");
+    plan_text(&form, long_memory);
+    check_spec(&form, "k", "[R, S0, R, R]");
+    check_operand(&form, "o", 1, "[R, S0, R, R]");
+    check_operand(&form, "o", 2, "[R, S0, R, R]");
+    check_spec(&form, "o", "[R, R, R, R] +P0");
+    check_spec(&form, "grad.q", "[R, R, R, R] +P0");
+    /* the log-sum-exps, and the sum of what they weigh */
+    check_collectives(&form, MW_PHASE_FORWARD, 0, 16 * 4, COUNTS(2, 0, 0, 0));
+    check_collectives(&form, MW_PHASE_BACKWARD, 0, 0, COUNTS(1, 0, 0, 0)); /* the sum again */
+    mw_arena_free(&form.arena);
+}
+END_TEST
+
 /* ---- A mix ---- */
 
 /* Two nodes with a slow network: data parallel across them, tensor parallel within. */
@@ -359,6 +390,7 @@ int main(void)
     tcase_add_test(tests, a_large_vocabulary_is_split);
     tcase_add_test(tests, rows_between_products_are_split);
     tcase_add_test(tests, a_long_sequence_is_split);
+    tcase_add_test(tests, a_long_memory_stays_split);
     tcase_add_test(tests, slow_links_carry_gradients_fast_ones_activations);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -412,11 +412,19 @@ END_TEST
 static const struct {
     int arg;
     int64_t value;
-} wrong_attentions[] = {
-    {MW_SDPA_B, 0},         {MW_SDPA_S, -1},        {MW_SDPA_G, 3},
-    {MW_SDPA_Q_ROW, 1},     {MW_SDPA_K_OFFSET, -4}, {MW_SDPA_T, (int64_t)1 << 61},
-    {MW_SDPA_POSITION, -1}, {MW_SDPA_TYPE, MW_I32}, {MW_SDPA_WINDOW, -1},
-    {MW_SDPA_MASK_H, 3},    {MW_SDPA_MASK_S, 0},    {MW_SDPA_MASK_TYPE, MW_BOOL}};
+} wrong_attentions[] = {{MW_SDPA_B, 0},
+                        {MW_SDPA_S, -1},
+                        {MW_SDPA_G, 3},
+                        {MW_SDPA_Q_ROW, 1},
+                        {MW_SDPA_K_OFFSET, -4},
+                        {MW_SDPA_T, (int64_t)1 << 61},
+                        {MW_SDPA_POSITION, -1},
+                        {MW_SDPA_KEY_POSITION, -1},
+                        {MW_SDPA_TYPE, MW_I32},
+                        {MW_SDPA_WINDOW, -1},
+                        {MW_SDPA_MASK_H, 3},
+                        {MW_SDPA_MASK_S, 0},
+                        {MW_SDPA_MASK_TYPE, MW_BOOL}};
 
 enum { MASKED = 30 }; /* of the table: a mask that is added */
 

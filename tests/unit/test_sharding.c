@@ -87,26 +87,26 @@ static const struct {
     {"sum_pool_grad", "f32[4, 3, 2]",
      "shape = [4, 6, 2]; window = [2]; stride = [2]; padding = [0, 0]", "a.b->a.b a4 b2 c3! d2!"},
     {"sdpa", "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]", "scale = 1",
-     "acbe,adbe,adbe->acbe,acb a2 b3 c8 d7! e16! f2!"},
+     "acbe,adbe,adbe->acbe,acb a2 b3 c8 d7 e16! f2!"},
     {"sdpa_grad",
      "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]; f32[2, 8, 6, 16]; f32[2, 8, 6]; "
      "f32[2, 8, 6, 16]",
-     "scale = 1", "acbe,adbe,adbe,acbe,acb,acbe->acbe,adbe,adbe a2 b3 c8 d7! e16! f2!"},
+     "scale = 1", "acbe,adbe,adbe,acbe,acb,acbe->acbe,adbe,adbe a2 b3 c8 d7 e16! f2!"},
     {"sdpa", "f32[2, 8, 6, 16]; f32[2, 8, 3, 16]; f32[2, 8, 3, 16]",
      "scale = 1; causal = true; window = [3]; soft_cap = 2",
-     "acbe,adbe,adbe->acbe,acb a2 b3 c8 d8! e16! f2!"},
+     "acbe,adbe,adbe->acbe,acb a2 b3 c8 d8 e16! f2!"},
     {"sdpa_masked", "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]; f32[1, 6, 8, 7]",
-     "scale = 1; window = [3]", "acbe,adbe,adbe,.bcd->acbe,acb a2 b3 c8 d7! e16! f2!"},
+     "scale = 1; window = [3]", "acbe,adbe,adbe,.bcd->acbe,acb a2 b3 c8 d7 e16! f2!"},
     {"sdpa_masked", "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]; bool[2, 1, 1, 7]",
-     "scale = 1", "acbe,adbe,adbe,a..d->acbe,acb a2 b3 c8 d7! e16! f2!"},
+     "scale = 1", "acbe,adbe,adbe,a..d->acbe,acb a2 b3 c8 d7 e16! f2!"},
     {"sdpa_masked_grad",
      "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]; f32[2, 8, 6, 16]; f32[2, 8, 6]; "
      "f32[2, 8, 6, 16]; f32[1, 6, 8, 7]",
-     "scale = 1", "acbe,adbe,adbe,acbe,acb,acbe,.bcd->acbe,adbe,adbe a2 b3 c8 d7! e16! f2!"},
+     "scale = 1", "acbe,adbe,adbe,acbe,acb,acbe,.bcd->acbe,adbe,adbe a2 b3 c8 d7 e16! f2!"},
     {"sdpa_mask_grad",
      "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]; f32[2, 8, 6, 16]; f32[2, 8, 6]; "
      "f32[2, 8, 6, 16]; f32[1, 6, 1, 7]",
-     "scale = 1", "acbe,adbe,adbe,acbe,acb,acbe,.b.d->.b.d a2 b3 c8 d7! e16! f2!"},
+     "scale = 1", "acbe,adbe,adbe,acbe,acb,acbe,.b.d->.b.d a2 b3 c8 d7 e16! f2!"},
     {"rope", "f32[2, 8, 6, 16]", "base = 10000", "abcd->abcd a2 b8 c6 d16!"},
     {"reshape", "f32[8, 4, 6]", "shape = [32, 6]", "a.c->ac a8 b4! c6"},
     {"reshape", "f32[32, 6]", "shape = [8, 4, 6]", "ac->a.c a8 b4! c6"},
@@ -300,10 +300,11 @@ static MwTensor local_type(const Split *split, const MwTensor *whole, const MwFa
     return mw_spec_local(map_spec(split, map), whole, &mesh);
 }
 
-/* The tensor in which the node counts, and what its dimensions run over. */
-static const MwTensor *counted(const Split *split, const MwFactorMap **map)
+/* The tensor in which the node counts by attribute `origin`, and what its dimensions run over. */
+static const MwTensor *counted(const Split *split, MwAttrKey origin, const MwFactorMap **map)
 {
-    int operand = mw_op_counted_operand(mw_node(split->whole->test.graph, split->whole->id)->op);
+    const MwNode *node = mw_node(split->whole->test.graph, split->whole->id);
+    int operand = mw_op_counted_operand(node->op, origin);
     *map = operand < 0 ? &split->rule.results[0] : &split->rule.operands[operand];
     return operand < 0 ? result_type(split->whole, 0) : operand_type(split->whole, operand);
 }
@@ -314,16 +315,13 @@ static void localise_attr(const Split *split, TestGraph *local, MwAttr *attr)
         MwTensor result = local_type(split, result_type(split->whole, 0), &split->rule.results[0]);
         attr->ints.at = mw_arena_dup(local->arena, result.dim, sizeof result.dim);
     }
-    if (attr->key != MW_ATTR_ORIGIN && attr->key != MW_ATTR_SPLIT)
+    if (!mw_attr_is_origin(attr->key))
         return;
     const MwFactorMap *map;
-    const MwTensor *tensor = counted(split, &map);
-    if (attr->key == MW_ATTR_ORIGIN) {
-        attr->ints.at = mw_arena_dup(local->arena, tensor->dim, sizeof tensor->dim);
-        attr->ints.count = tensor->rank;
-    }
-    if (attr->key == MW_ATTR_SPLIT)
-        *attr = mw_attr_spec(MW_ATTR_SPLIT, map_spec(split, map), tensor->rank);
+    const MwTensor *tensor = counted(split, attr->key, &map);
+    attr->ints.at = mw_arena_dup(local->arena, tensor->dim, sizeof tensor->dim);
+    attr->ints.count = tensor->rank;
+    attr[1] = mw_attr_spec(attr->key + 1, map_spec(split, map), tensor->rank);
 }
 
 /* The node that every device runs. */
@@ -337,10 +335,9 @@ static Evaluated local_new(const Split *split)
         operands[k] = test_add(&local.test, &(MwNodeSpec){.op = MW_OP_INPUT, .given = &type});
     }
     MwAttr attrs[8];
-    for (int i = 0; i < node->attr_count; i++) {
-        attrs[i] = node->attrs[i];
+    memcpy(attrs, node->attrs, sizeof *attrs * (size_t)node->attr_count);
+    for (int i = 0; i < node->attr_count; i++)
         localise_attr(split, &local.test, &attrs[i]);
-    }
     MwNodeSpec spec = {.op = node->op,
                        .operands = operands,
                        .operand_count = node->operand_count,
@@ -368,6 +365,30 @@ static int64_t element_in_whole(const Split *split, const MwFactorMap *map, cons
 static bool runs_over(const MwFactorMap *map, int factor)
 {
     return memchr(map->factor, factor, sizeof map->factor) != NULL;
+}
+
+/* The share of a part in the whole; 0 of nothing. */
+static double weight_of(double part, double whole)
+{
+    return part == -INFINITY ? 0 : exp(part - whole);
+}
+
+/* Combines normalised results with those of the devices before: each is a mean, with the weight
+ * exp(normaliser). */
+static void combine_normalised(const Split *split, const Evaluated *local, double **total)
+{
+    const int n = split->rule.normaliser;
+    for (int64_t i = 0; i < mw_tensor_elements(result_type(local, n)); i++) {
+        const double part = local->out[n][i], before = total[n][i];
+        total[n][i] = combine_two(MW_COMBINE_LOGSUMEXP, before, part);
+        for (int k = 0; k < mw_node(local->test.graph, local->id)->result_count; k++) {
+            const MwTensor *type = result_type(local, k);
+            const int64_t width = type->dim[type->rank - 1];
+            for (int64_t at = i * width; k != n && at < (i + 1) * width; at++)
+                total[k][at] = total[k][at] * weight_of(before, total[n][i]) +
+                               local->out[k][at] * weight_of(part, total[n][i]);
+        }
+    }
 }
 
 /* Puts device `c`'s part of result `k` into `total`, or combines it with those before. */
@@ -398,6 +419,11 @@ static void run_device(const Split *split, Evaluated *local, int c, double **tot
     place.mesh.size[0] = split->ways;
     place.coordinate[0] = c;
     evaluate(local, &place);
+    const int normaliser = split->rule.normaliser;
+    if (c > 0 && normaliser >= 0 && !runs_over(&split->rule.results[normaliser], split->factor)) {
+        combine_normalised(split, local, total);
+        return;
+    }
     for (int k = 0; k < node->result_count; k++)
         gather_result(split, local, c, k, total[k]);
 }

@@ -32,16 +32,21 @@ static MwValueId input(Fixture *f, MwType type, int rank, const int64_t *dim)
 #define INPUT(f, type, ...)                                                                        \
     input((f), (type), MW_COUNT(((int64_t[]){__VA_ARGS__})), (int64_t[]){__VA_ARGS__})
 
-/* The work of the node of `value` with the factor of operand 0's dimension `dim` split `ways`. */
-static MwWork work_of(Fixture *f, MwValueId value, int dim, int split)
+/* The work of the node of `value` with the factor of a dimension of an operand split. */
+static MwWork work_split(Fixture *f, MwValueId value, int operand, int dim, int split)
 {
     MwNodeId node = mw_value(f->graph, value)->node;
     MwShardingRule rule = mw_sharding_rule(f->arena, f->graph, node);
     int ways[MW_MAX_FACTORS];
     for (int i = 0; i < MW_MAX_FACTORS; i++)
         ways[i] = 1;
-    ways[rule.operands[0].factor[dim]] = split;
+    ways[rule.operands[operand].factor[dim]] = split;
     return mw_cost_node_work(f->graph, node, &rule, ways);
+}
+
+static MwWork work_of(Fixture *f, MwValueId value, int dim, int split)
+{
+    return work_split(f, value, 0, dim, split);
 }
 
 static void check_work(MwWork work, MwWorkKind kind, double flops, double bytes)
@@ -162,6 +167,11 @@ START_TEST(attention_counts_what_the_mask_leaves)
         ck_assert_double_eq(work.m, 8);
         ck_assert_double_eq(work.n, 32);
         ck_assert_double_eq(work.k, 8);
+        /* All but the first quarter of the queries meet all of the first quarter of the keys. */
+        work = work_split(&f, out, 1, 1, 4);
+        ck_assert_double_eq(work.flops, all / 4 * (causal ? 0.875 : 1));
+        ck_assert_double_eq(work.m, 32);
+        ck_assert_double_eq(work.n, 8);
     }
     mw_arena_free(&f.arena);
 }
