@@ -65,7 +65,8 @@ static double local_points(const WorkQuery *query)
     return points;
 }
 
-/* Bytes that one device reads of operand `i`; of a looked-up table only the rows it returns. */
+/* Bytes that one device reads of operand `i`; of a looked-up table only the rows that it takes or
+ * puts. */
 static double operand_bytes(const WorkQuery *query, int i)
 {
     const MwTensor *tensor = operand_tensor(query, i);
@@ -76,14 +77,18 @@ static double operand_bytes(const WorkQuery *query, int i)
     return local_bytes(query, tensor, map);
 }
 
-/* An operator that moves elements reads at most as much as it writes. */
+/* An operator that moves elements reads at most as much as it writes; one that changes rows of an
+ * operand writes those alone. */
 static double node_bytes(const WorkQuery *query)
 {
+    const int changed = mw_op_changed_operand(query->node->op);
     double read = 0, written = 0;
     for (int i = 0; i < query->node->operand_count; i++)
-        read += operand_bytes(query, i);
+        read += i == changed ? 0 : operand_bytes(query, i);
     for (int i = 0; i < query->node->result_count; i++)
-        written += local_bytes(query, result_tensor(query, i), &query->rule->results[i]);
+        written += changed >= 0
+                       ? operand_bytes(query, changed)
+                       : local_bytes(query, result_tensor(query, i), &query->rule->results[i]);
     if (mw_op_info(query->node->op)->lowering == MW_LOWER_MOVE && read > written)
         read = written;
     return read + written;

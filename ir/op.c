@@ -99,6 +99,7 @@ int mw_op_counted_operand(MwOp op)
     switch (op) {
     case MW_OP_EMBEDDING:
         return 1;
+    case MW_OP_PUT_ROWS:
     case MW_OP_PICK:
     case MW_OP_TAKE_ALONG:
     case MW_OP_SDPA:
@@ -110,6 +111,11 @@ int mw_op_counted_operand(MwOp op)
     default:
         return -1;
     }
+}
+
+int mw_op_changed_operand(MwOp op)
+{
+    return op == MW_OP_PUT_ROWS ? 0 : -1;
 }
 
 const char *mw_attr_name(MwAttrKey key)
