@@ -12,8 +12,9 @@
 #include <string.h>
 
 /* The options that may follow the optimizer. */
-static const char step_options[] = "rates? decays? no_decay? sparse? only? clip_norm? ema? schedule? "
-                                   "warmup_steps? total_steps? final_rate? micro_batches? name?";
+static const char step_options[] =
+    "rates? decays? no_decay? sparse? only? clip_norm? ema? "
+    "schedule? warmup_steps? total_steps? final_rate? micro_batches? name?";
 
 /* The call being read; its arguments are found by the names of their formals. */
 typedef struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Row steps: where the gradient of a table is that of rows that the batch looks up, the update steps
- * these rows alone, and the gradient of the whole table is not made.
+/* Row steps: where the gradient of a table is that of rows that the batch looks up, the update
+ * steps these rows alone, and the gradient of the whole table is not made.
  *
  * In:  the cut graph with its update.
  * Out: for a table w with ids[n] and the gradients d[n, width] of what they looked up, in place of
@@ -16,10 +16,11 @@
  *
  * Which tables: those where a step with gradient 0 changes nothing (`rests` in
  * ir/optimizers.def), if fewer rows are looked up than there are; the numbers are the same. And
- * those that `sparse` of the train statement names, whatever their optimizer does to other rows;
- * so does torch.optim.SparseAdam. The latter are an error where the gradient is more than that of
- * rows looked up, and with several micro-batches, whose rows are gone when the update runs: the
- * search for stages then takes one. The former keep their whole gradient there. */
+ * those that `sparse` of the train statement names, whatever their optimizer does to other rows, as
+ * torch.optim.SparseAdam does. In two cases the former keep their whole gradient, and the latter
+ * are an error: where the gradient has other terms than those of look-ups, or is scaled; and with
+ * several micro-batches, since their rows are gone when the update runs (so the search for stages
+ * takes one). */
 #include "ir/build.h"
 #include "ir/optimizer.h"
 #include "ir/rewrite.h"
@@ -27,23 +28,30 @@
 
 enum { MOST_TERMS = 64 }; /* look-ups of one table; the gradient of one with more stays whole */
 
-/* The look-ups of a table, as terms of its gradient. */
+/* The look-ups of a table, as terms of its gradient, at most MOST_TERMS. */
 typedef struct {
     const MwNode *term[MOST_TERMS]; /* operators embedding_grad */
     int count;
+    int visits; /* nodes between the gradient and its terms */
     int64_t ids;
 } LookUps;
 
-/* Collects the terms of which `gradient` is the sum; false if one is no gradient of a look-up. */
+/* Collects the terms of which `gradient` is the sum; false if one is no gradient of a look-up, if
+ * their types differ, or if there are too many. */
 static bool find_look_ups(const MwGraph *graph, MwValueId gradient, LookUps *found)
 {
     const MwNode *node = mw_value_node(graph, gradient);
+    if ((node->op == MW_OP_CAST || node->op == MW_OP_ADD) && found->visits++ == 2 * MOST_TERMS)
+        return false;
     if (node->op == MW_OP_CAST)
         return find_look_ups(graph, node->operands[0], found);
     if (node->op == MW_OP_ADD)
         return find_look_ups(graph, node->operands[0], found) &&
                find_look_ups(graph, node->operands[1], found);
     if (node->op != MW_OP_EMBEDDING_GRAD || found->count == MOST_TERMS)
+        return false;
+    const MwType type = mw_value_tensor(graph, node->operands[1])->type;
+    if (found->count && mw_value_tensor(graph, found->term[0]->operands[1])->type != type)
         return false;
     found->term[found->count++] = node;
     found->ids += mw_tensor_elements(mw_value_tensor(graph, node->operands[0]));
@@ -149,8 +157,8 @@ static void emit_row_step(MwRewrite *r, const MwNode *node, const LookUps *found
 
 /* ---- The pass ---- */
 
-/* Whether the weight that `assign` changes is named by `sparse` but cannot be stepped by rows;
- * reports the reason. */
+/* Reports an error if `sparse` names the weight that `assign` changes and it cannot step by rows;
+ * false then. In a dump it may have its row step already. */
 static bool check_assign(const MwCompilation *compilation, const MwAssign *assign, MwDiags *diags)
 {
     const MwGraph *graph = compilation->graph;

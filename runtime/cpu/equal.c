@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The first of equal ids on the CPU, by a hash table of their places with linear probing (Knuth, The
- * Art of Computer Programming 3, section 6.4). */
+/* The first of equal ids on the CPU, by a hash table of their places with linear probing (Knuth,
+ * The Art of Computer Programming 3, section 6.4). */
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The first of equal ids on a GPU: routine first_equal of runtime/plan/routines.def.
  *
- * A hash table holds the places of ids, with linear probing. A slot, once taken, holds places of one
- * id alone, and in the end the first of them; so the result does not depend on which thread comes
- * first, though the slots that ids get do. */
+ * A hash table holds the places of ids, with linear probing. A slot, once taken, holds places of
+ * one id alone, and in the end the first of them; so the result does not depend on which thread
+ * comes first, though the slots that ids get do. */
 #include "base/tensor.h"
 #include "runtime/cuda/launch.h"
 #include "runtime/cuda/routines.h"

@@ -274,8 +274,8 @@ static TestModel looked_up(const char *train, int look_ups, int micro_batches, M
     return test_model_new(text, micro_batches, MW_PASS_clean);
 }
 
-/* Rows that are looked up step as weights of their own, the others stay as they are, and no gradient
- * has the size of the table. */
+/* Rows that are looked up step as weights of their own, the others stay as they are, and no
+ * gradient has the size of the table. */
 START_TEST(rows_step_as_by_hand)
 {
     MwArena *arena = mw_arena_new();
