@@ -65,7 +65,8 @@ static double local_points(const WorkQuery *query)
     return points;
 }
 
-/* Bytes that one device reads of operand `i`; of a looked-up table only the rows it returns. */
+/* Bytes that one device reads of operand `i`; of a looked-up table only the rows that it takes or
+ * puts. */
 static double operand_bytes(const WorkQuery *query, int i)
 {
     const MwTensor *tensor = operand_tensor(query, i);
@@ -76,11 +77,13 @@ static double operand_bytes(const WorkQuery *query, int i)
     return local_bytes(query, tensor, map);
 }
 
-/* Bytes that one device writes of result `i`; one step of a loop writes one element of what all
- * steps give. */
-static double result_bytes(const WorkQuery *query, int i)
+/* Bytes that one device writes of result `i`: of rows that are changed in an operand, those alone;
+ * one step of a loop writes one element of what all steps give. */
+static double result_bytes(const WorkQuery *query, int i, int changed)
 {
-    const double bytes = local_bytes(query, result_tensor(query, i), &query->rule->results[i]);
+    const double bytes =
+        changed >= 0 ? operand_bytes(query, changed)
+                     : local_bytes(query, result_tensor(query, i), &query->rule->results[i]);
     return query->node->op == MW_OP_SCAN_OUT
                ? bytes / (double)mw_node_int(query->node, MW_ATTR_STEPS)
                : bytes;
@@ -89,11 +92,12 @@ static double result_bytes(const WorkQuery *query, int i)
 /* An operator that moves elements reads at most as much as it writes. */
 static double node_bytes(const WorkQuery *query)
 {
+    const int changed = mw_op_changed_operand(query->node->op);
     double read = 0, written = 0;
     for (int i = 0; i < query->node->operand_count; i++)
-        read += operand_bytes(query, i);
+        read += i == changed ? 0 : operand_bytes(query, i);
     for (int i = 0; i < query->node->result_count; i++)
-        written += result_bytes(query, i);
+        written += result_bytes(query, i, changed);
     if (mw_op_info(query->node->op)->lowering == MW_LOWER_MOVE && read > written)
         read = written;
     return read + written;

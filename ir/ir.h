@@ -134,6 +134,7 @@ typedef struct {
     MwOverrides rates;            /* instead of learning_rate; the schedule scales them too */
     MwOverrides decays;           /* instead of the option WEIGHT_DECAY */
     MwPatterns no_decay;          /* weights without weight decay, whatever `decays` says */
+    MwPatterns sparse;            /* tables of which a step takes only the rows looked up */
     MwPatterns only;              /* the weights that are trained; empty: all */
     double clip_norm;             /* 0: no clipping */
     double ema;                   /* decay of the moving averages of weights; 0: there are none */

@@ -101,6 +101,7 @@ int mw_op_counted_operand(MwOp op, MwAttrKey origin)
     switch (op) {
     case MW_OP_EMBEDDING:
         return 1;
+    case MW_OP_PUT_ROWS:
     case MW_OP_PICK:
     case MW_OP_TAKE_ALONG:
     case MW_OP_SDPA:
@@ -112,6 +113,11 @@ int mw_op_counted_operand(MwOp op, MwAttrKey origin)
     default:
         return -1;
     }
+}
+
+int mw_op_changed_operand(MwOp op)
+{
+    return op == MW_OP_PUT_ROWS ? 0 : -1;
 }
 
 const char *mw_attr_name(MwAttrKey key)

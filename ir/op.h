@@ -111,6 +111,10 @@ MwCollective mw_op_collective(MwOp op);
  * which the operator has) and the split after it; -1 for its first result. */
 int mw_op_counted_operand(MwOp op, MwAttrKey origin);
 
+/* The operand of which the result is a copy with some rows changed, so that in its place only those
+ * are written; -1: there is none. */
+int mw_op_changed_operand(MwOp op);
+
 const char *mw_attr_name(MwAttrKey key);
 MwAttrKind mw_attr_kind(MwAttrKey key);
 bool mw_attr_parse(const char *name, MwAttrKey *key);

@@ -9,17 +9,19 @@
 #define NON_ZERO(id) MW_ATTR_##id
 #define GIVES_new_weight false
 #define GIVES_change true
+#define RESTS_NEVER false
+#define RESTS_WITHOUT_DECAY true
 #define OPTION(id, fallback) {MW_ATTR_##id, fallback},
-#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, flops, options, \
-                  program)                                                                         \
+#define OPTIMIZER(id, name, source, needs, states, state_names, takes_step, gives, rests, flops,   \
+                  options, program)                                                                \
     static const MwOptimizerOption options_of_##id[] = {options};
 #define COMPOSED(id, source, options, step)                                                        \
     static const MwOptimizerOption options_of_##id[] = {options};
 #include "ir/optimizers.def"
 
 static const MwOptimizerInfo optimizers[MW_OPTIMIZER_COUNT] = {
-#define OPTIMIZER(id, name, source_, needs_, states, names, takes_step_, gives, flops, options_,   \
-                  program_)                                                                        \
+#define OPTIMIZER(id, name, source_, needs_, states, names, takes_step_, gives, rests, flops,      \
+                  options_, program_)                                                              \
     [MW_OPTIMIZER_##id] = {.op = MW_OP_##id,                                                       \
                            .source = source_,                                                      \
                            .needs = needs_,                                                        \
@@ -27,6 +29,7 @@ static const MwOptimizerInfo optimizers[MW_OPTIMIZER_COUNT] = {
                            .state_names = names,                                                   \
                            .takes_step = takes_step_,                                              \
                            .gives_change = GIVES_##gives,                                          \
+                           .rests_without_decay = RESTS_##rests,                                   \
                            .option_count = MW_COUNT(options_of_##id),                              \
                            .options = options_of_##id,                                             \
                            .program = program_},

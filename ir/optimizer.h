@@ -20,6 +20,7 @@ typedef struct {
     const char *state_names; /* separated by spaces: "m v" */
     bool takes_step;         /* the last operand of `op` is the number of the step */
     bool gives_change;       /* first result: a change that the update scales, not the new weight */
+    bool rests_without_decay; /* a gradient of 0 and no weight decay: nothing changes */
     int option_count;
     const MwOptimizerOption *options;
     const char *program; /* code of the step of one element (ir/optimizers.def) */

@@ -376,6 +376,7 @@ static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train
     print_overrides(text, graph, "rates", &train->rates);
     print_overrides(text, graph, "decays", &train->decays);
     print_patterns(text, "no_decay", &train->no_decay);
+    print_patterns(text, "sparse", &train->sparse);
     print_patterns(text, "only", &train->only);
     print_option(text, "clip_norm", train->clip_norm);
     print_option(text, "ema", train->ema);

@@ -42,10 +42,11 @@
  *                                 of a node with several
  *
  * train: the optimizer takes lr and its hyperparameters (ir/optimizers.def); rates = [["GLOB", R],
- * ...], decays = [["GLOB", D], ...], no_decay = ["GLOB", ...], only = ["GLOB", ...], clip_norm,
- * ema, schedule = linear | cosine, warmup_steps, total_steps, final_rate and micro_batches follow
- * it, and name = "LOSS" where there are several losses and the value has another name. Numbers that
- * are zero are left out, except lr, hyperparameters with another default, and the members of lists.
+ * ...], decays = [["GLOB", D], ...], no_decay = ["GLOB", ...], sparse = ["GLOB", ...], only =
+ * ["GLOB", ...], clip_norm, ema, schedule = linear | cosine, warmup_steps, total_steps, final_rate
+ * and micro_batches follow it, and name = "LOSS" where there are several losses and the value has
+ * another name. Numbers that are zero are left out, except lr, hyperparameters with another
+ * default, and the members of lists.
  *
  * A rate that is a tensor prints as the name of the value, and after the pass update as 0.
  *

@@ -66,8 +66,10 @@ typedef struct {
 } MwRef;
 
 typedef enum {
-    MW_KERNEL_LOAD,  /* reads the operand at `at`, plus any inputs[0] * gather_stride */
-    MW_KERNEL_STORE, /* writes inputs[0] to the operand at `at` */
+    MW_KERNEL_LOAD, /* reads the operand at `at`, plus any inputs[0] * gather_stride */
+    /* Writes inputs[0] to the operand at `at`; or, given inputs[1], at `at` + inputs[1] *
+     * gather_stride, if that is not negative. No two points write to one element. */
+    MW_KERNEL_STORE,
     /* Adds inputs[0] to the operand at `at` + inputs[1] * gather_stride, row after row, where
      * inputs[1], a ROW, is not negative. Its nest has no other effect and no reduction. */
     MW_KERNEL_ADD,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The greatest elements of rows, sums along rows, and gradients that are scattered along rows: the
- * arguments of their routines, whose operands are dense. */
+/* The greatest elements of rows, sums along rows, gradients that are scattered along rows, and the
+ * first of equal ids: the arguments of their routines, whose operands are dense. */
 #include "codegen/legal/library_args.h"
 #include "runtime/plan/routine.h"
 
@@ -35,4 +35,9 @@ void mw_arguments_cumsum(const MwLegal *legal, const MwNode *node, MwPlanArg *ar
 void mw_arguments_take_along_grad(const MwLegal *legal, const MwNode *node, MwPlanArg *args)
 {
     fill_rows(result_tensor(legal, node, 0), mw_legal_operand_tensor(legal, node, 0), args);
+}
+
+void mw_arguments_first_equal(const MwLegal *legal, const MwNode *node, MwPlanArg *args)
+{
+    args[MW_FIRST_EQUAL_COUNT].i = mw_legal_operand_tensor(legal, node, 0)->dim[0];
 }

@@ -18,5 +18,6 @@ const MwLookup *mw_op_lookup(MwOp op)
 
 bool mw_op_has_own_loops(MwOp op)
 {
-    return op == MW_OP_ROPE || op == MW_OP_PAD || op == MW_OP_CONCAT || op == MW_OP_EMBEDDING_GRAD;
+    return op == MW_OP_ROPE || op == MW_OP_PAD || op == MW_OP_CONCAT ||
+           op == MW_OP_EMBEDDING_GRAD || op == MW_OP_PUT_ROWS;
 }

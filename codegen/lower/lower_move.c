@@ -68,25 +68,48 @@ static void fill(MwLower *l, const MwTensor *part, const MwLayout *to, double va
     store_to(l, to, mw_lower_constant(l, mw_scalar_of(part->type), value));
 }
 
+/* The effect `op` of each row of operand `rows` on that row of the result, a table, whose number is
+ * the element of operand `ids`. A row of another device is left out. */
+static void effect_on_rows(MwLower *l, MwKernelOp op, int ids, int rows)
+{
+    const MwTensor *table = mw_lower_result_tensor(l, 0);
+    const MwTensor *from = mw_lower_operand_tensor(l, rows);
+    mw_lower_nest(l, from->dim, from->rank, from->rank - 1);
+    MwLayout numbers = *layout_of(l, ids);
+    mw_layout_repeat_inside(&numbers, table->dim[1]);
+    MwRef id = mw_lower_local_index(l, load_from(l, ids, &numbers), 0, table->dim[0]);
+    const char *entry = mw_arena_printf(l->kernel->arena, "$0 >= 0 && $0 < %lld ? (int64_t)$0 : -1",
+                                        (long long)table->dim[0]);
+    MwRef row = mw_lower_expr(l, MW_SCALAR_I64, 1, entry, 1, id);
+    MwRef value = load_from(l, rows, layout_of(l, rows));
+    MwLayout column = slice_of(table, 0, 0, 1);
+    mw_layout_repeat_outside(&column, mw_tensor_elements(from) / table->dim[1]);
+    MwAffine at = mw_lower_affine(l, &column);
+    mw_lower_effect_at(l, op, result_of(l), &at, table->dim[1], row, value);
+}
+
 /* Zeroes the result, then adds row after row, so that sums have the order of the rows. */
 void mw_lower_embedding_grad(MwLower *l)
 {
     const MwTensor *table = mw_lower_result_tensor(l, 0);
-    const MwTensor *d = mw_lower_operand_tensor(l, 1);
     MwLayout dense = mw_layout_dense(table);
     fill(l, table, &dense, 0);
-    mw_lower_nest(l, d->dim, d->rank, d->rank - 1);
-    MwLayout ids = *layout_of(l, 0);
-    mw_layout_repeat_inside(&ids, table->dim[1]);
-    MwRef id = mw_lower_local_index(l, load_from(l, 0, &ids), 0, table->dim[0]);
-    const char *entry = mw_arena_printf(l->kernel->arena, "$0 >= 0 && $0 < %lld ? (int64_t)$0 : -1",
-                                        (long long)table->dim[0]);
-    MwRef row = mw_lower_expr(l, MW_SCALAR_I64, 1, entry, 1, id);
-    MwRef value = load_from(l, 1, layout_of(l, 1));
-    MwLayout column = slice_of(table, 0, 0, 1);
-    mw_layout_repeat_outside(&column, mw_tensor_elements(d) / table->dim[1]);
-    MwAffine at = mw_lower_affine(l, &column);
-    mw_lower_add_at(l, result_of(l), &at, table->dim[1], row, value);
+    effect_on_rows(l, MW_KERNEL_ADD, 0, 1);
+}
+
+/* Copies the table, unless its buffer is that of the result; then writes the rows. */
+void mw_lower_put_rows(MwLower *l)
+{
+    const MwTensor *table = mw_lower_result_tensor(l, 0);
+    const bool is_over = mw_lower_is_over(l, 0);
+    if (!is_over) {
+        MwLayout dense = mw_layout_dense(table);
+        mw_lower_nest(l, table->dim, table->rank, 0);
+        store_to(l, &dense, load_from(l, 0, layout_of(l, 0)));
+    }
+    effect_on_rows(l, MW_KERNEL_STORE, 1, 2);
+    if (is_over)
+        mw_lower_keep_rest(l, 0);
 }
 
 /* A point is a pair: an element of the first half of the last dimension and one of the second. */

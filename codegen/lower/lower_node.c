@@ -203,11 +203,24 @@ void mw_lower_store_at(MwLower *l, MwValueId root, const MwAffine *at, MwRef val
         (MwKernelInstr){.op = MW_KERNEL_STORE, .inputs = {value}, .input_count = 1, .at = *at});
 }
 
-void mw_lower_add_at(MwLower *l, MwValueId root, const MwAffine *at, int64_t stride, MwRef row,
-                     MwRef value)
+bool mw_lower_is_over(const MwLower *l, int k)
+{
+    const MwNode *node = mw_lower_node(l);
+    return l->buffer[mw_legal_root(l->legal, node->operands[k]).index] ==
+           l->buffer[node->first_result];
+}
+
+void mw_lower_keep_rest(MwLower *l, int k)
+{
+    const MwValueId root = mw_legal_root(l->legal, mw_lower_node(l)->operands[k]);
+    l->kernel->operands.at[operand_of(l, root)].reads = true;
+}
+
+void mw_lower_effect_at(MwLower *l, MwKernelOp op, MwValueId root, const MwAffine *at,
+                        int64_t stride, MwRef row, MwRef value)
 {
     add_effect(l, root,
-               (MwKernelInstr){.op = MW_KERNEL_ADD,
+               (MwKernelInstr){.op = op,
                                .inputs = {value, row},
                                .input_count = 2,
                                .at = *at,

@@ -59,9 +59,13 @@ MwNest *mw_lower_nest(MwLower *l, const int64_t *size, int dim_count, int row_di
 MwAffine mw_lower_affine(MwLower *l, const MwLayout *layout);
 MwRef mw_lower_load_at(MwLower *l, MwValueId root, const MwAffine *at);
 void mw_lower_store_at(MwLower *l, MwValueId root, const MwAffine *at, MwRef value);
-/* Adds an instruction MW_KERNEL_ADD: `value` is added to the element `row` * `stride` after
- * `at`. */
-void mw_lower_add_at(MwLower *l, MwValueId root, const MwAffine *at, int64_t stride, MwRef row,
-                     MwRef value);
+/* Adds an effect at the element `row` * `stride` after `at`, unless `row` is negative: an
+ * instruction MW_KERNEL_ADD adds `value` there, an instruction MW_KERNEL_STORE writes it. */
+void mw_lower_effect_at(MwLower *l, MwKernelOp op, MwValueId root, const MwAffine *at,
+                        int64_t stride, MwRef row, MwRef value);
+/* Whether the result of the node is written over operand k. */
+bool mw_lower_is_over(const MwLower *l, int k);
+/* Notes that the kernel needs operand k, over which the result is written, as it was. */
+void mw_lower_keep_rest(MwLower *l, int k);
 
 #endif

@@ -28,6 +28,17 @@ static bool reads_in_place(const MwLiveRanges *live, int n, MwLevel level, MwVal
     return true;
 }
 
+/* Whether operand `k` of the node is all of `root` in its order, and no other operand is of it. */
+static bool is_alone_in(const MwLiveRanges *live, const MwNode *node, int k, MwValueId root)
+{
+    const MwTensor *whole = mw_value_tensor(live->legal->graph, root);
+    const MwLayout *layout = &live->legal->views.at[node->operands[k].index].layout;
+    for (int i = 0; i < node->operand_count; i++)
+        if (mw_value_equal(mw_legal_root(live->legal, node->operands[i]), root) != (i == k))
+            return false;
+    return mw_layout_is_dense(layout) && mw_layout_elements(layout) == mw_tensor_elements(whole);
+}
+
 bool mw_unit_may_overwrite(const MwLiveRanges *live, MwValueId value, MwValueId host)
 {
     int n = mw_value(live->legal->graph, value)->node.index;
@@ -37,6 +48,9 @@ bool mw_unit_may_overwrite(const MwLiveRanges *live, MwValueId value, MwValueId 
         return node->op == MW_OP_ACCUMULATE &&
                mw_value_equal(mw_legal_root(live->legal, node->operands[0]), host);
     }
+    const int changed = mw_op_changed_operand(mw_legal_at(live->legal, n)->op);
+    if (changed >= 0)
+        return is_alone_in(live, mw_legal_at(live->legal, n), changed, host);
     MwLevel level = mw_units_result_level(live->legal, live->units, n);
     for (int i = 0; i < unit->nodes.count; i++) {
         bool reads = false;

@@ -97,10 +97,12 @@ static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_tur
         }
         is_open = true;
         const char *place = mw_print_place(p, instr), *element = mw_cuda_element_name(n, instr);
+        const bool is_guarded = stores && mw_print_guard(p, instr);
         if (stores)
             mw_print_line(p, "mw_store%d_%s(&%s, y%d);", n->width, element, place, i);
         else
             mw_print_line(p, "mw_load%d_%s(x%d%s, &%s);", n->width, element, i, of_turn, place);
+        p->indent -= is_guarded;
     }
     if (is_open)
         mw_print_close(p);

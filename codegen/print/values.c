@@ -248,6 +248,15 @@ void mw_print_value(MwPrinter *p, int i)
                   value_text(p, instr));
 }
 
+bool mw_print_guard(MwPrinter *p, const MwKernelInstr *effect)
+{
+    if (effect->input_count < 2)
+        return false;
+    mw_print_line(p, "if (v%d >= 0)", effect->inputs[1].index);
+    p->indent++;
+    return true;
+}
+
 static void print_effect(MwPrinter *p, const MwKernelInstr *instr)
 {
     if (is_wide(p, instr)) {
@@ -258,15 +267,14 @@ static void print_effect(MwPrinter *p, const MwKernelInstr *instr)
     const char *place = mw_print_place(p, instr);
     bool is_short = p->kernel->operands.at[instr->operand].type == MW_BF16;
     int value = instr->inputs[0].index;
-    if (instr->op == MW_KERNEL_STORE) {
+    const bool is_guarded = mw_print_guard(p, instr);
+    if (instr->op == MW_KERNEL_STORE)
         mw_print_line(p, is_short ? "%s = mw_to_bf16(v%d);" : "%s = v%d;", place, value);
-        return;
-    }
-    mw_print_line(p, "if (v%d >= 0)", instr->inputs[1].index);
-    if (is_short)
-        mw_print_line(p, "    %s = mw_to_bf16(mw_from_bf16(%s) + v%d);", place, place, value);
+    else if (is_short)
+        mw_print_line(p, "%s = mw_to_bf16(mw_from_bf16(%s) + v%d);", place, place, value);
     else
-        mw_print_line(p, "    %s += v%d;", place, value);
+        mw_print_line(p, "%s += v%d;", place, value);
+    p->indent -= is_guarded;
 }
 
 void mw_print_into(MwPrinter *p, const MwKernelInstr *instr, const char *place)

@@ -89,6 +89,9 @@ void mw_print_value(MwPrinter *p, int i);
 /* Prints a step of a reduction: "l7[l] += v6;", or the line for a maximum. `place` is the variable
  * in which the reduction gathers. */
 void mw_print_into(MwPrinter *p, const MwKernelInstr *instr, const char *place);
+/* Prints the condition of an effect that another value moves, and indents what comes next. False:
+ * the effect has none. */
+bool mw_print_guard(MwPrinter *p, const MwKernelInstr *effect);
 /* Prints instruction i if it is a value and `effects` is false, or an effect and `effects` is
  * true: effects come after all values of their level, because one may write where a value is
  * loaded from. */

@@ -12,8 +12,9 @@
 #include <string.h>
 
 /* The options that may follow the optimizer. */
-static const char step_options[] = "rates? decays? no_decay? only? clip_norm? ema? schedule? "
-                                   "warmup_steps? total_steps? final_rate? micro_batches? name?";
+static const char step_options[] =
+    "rates? decays? no_decay? sparse? only? clip_norm? ema? "
+    "schedule? warmup_steps? total_steps? final_rate? micro_batches? name?";
 
 /* The call being read; its arguments are found by the names of their formals. */
 typedef struct {
@@ -312,6 +313,7 @@ static void read_step_options(Reader *reader, MwTrain *train)
     train->rates = read_overrides(reader, "rates", true);
     train->decays = read_overrides(reader, "decays", false);
     train->no_decay = read_patterns(reader, "no_decay");
+    train->sparse = read_patterns(reader, "sparse");
     train->only = read_only(reader);
     train->clip_norm = read_number(reader, "clip_norm", 0, 0, INFINITY);
     train->ema = read_number(reader, "ema", 0, 0, 1);

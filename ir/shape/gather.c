@@ -54,6 +54,26 @@ bool mw_shape_embedding_grad(MwShapeContext *context)
     return mw_shape_give(context, &result);
 }
 
+bool mw_shape_put_rows(MwShapeContext *context)
+{
+    const MwTensor *table = mw_shape_operand(context, 0), *ids = mw_shape_operand(context, 1);
+    if (!mw_shape_want_float(context, 0) || !want_ids(context, 1) ||
+        !mw_shape_want_rank(context, 0, 2, "a table [entries, width]") ||
+        !mw_shape_want_rank(context, 1, 1, "a list of rows"))
+        return false;
+    MwTensor wanted = mw_tensor(table->type, 2, (const int64_t[]){ids->dim[0], table->dim[1]});
+    if (!mw_tensor_equal(mw_shape_operand(context, 2), &wanted))
+        return mw_shape_fail(context, "needs %s to put, not %s", mw_shape_text(context, &wanted),
+                             mw_shape_text(context, mw_shape_operand(context, 2)));
+    return mw_shape_give(context, table);
+}
+
+bool mw_shape_first_equal(MwShapeContext *context)
+{
+    return want_ids(context, 0) && mw_shape_want_rank(context, 0, 1, "a list of ids") &&
+           mw_shape_give(context, mw_shape_operand(context, 0));
+}
+
 /* Checks that tensor x has a last dimension, to pick along. */
 static bool want_last(MwShapeContext *context, const MwTensor *x)
 {

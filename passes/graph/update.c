@@ -275,6 +275,8 @@ static void warn_unused_patterns(const Updater *u)
         warn_unused(u, "decays", train->decays.at[i].pattern);
     for (int i = 0; i < train->no_decay.count; i++)
         warn_unused(u, "no_decay", train->no_decay.at[i]);
+    for (int i = 0; i < train->sparse.count; i++)
+        warn_unused(u, "sparse", train->sparse.at[i]);
     for (int i = 0; i < train->only.count; i++)
         warn_unused(u, "only", train->only.at[i]);
 }

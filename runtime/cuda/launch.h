@@ -6,8 +6,8 @@
  * same text with a C compiler: explicit casts from void *, __restrict__, constant sizes,
  * one-dimensional grids and blocks, and of CUDA's names only threadIdx.x, blockIdx.x, blockDim.x,
  * gridDim.x, __syncthreads, __syncwarp, __shfl_xor_sync, __shfl_down_sync, __shfl_sync,
- * __ballot_sync, __popc, __ffs and float4. For a C compiler, tests/kernels/cuda_shim.h (by
- * -include) defines everything that this header defines for nvcc. */
+ * __ballot_sync, __popc, __ffs, atomicCAS and atomicMin of int, and float4. For a C compiler,
+ * tests/kernels/cuda_shim.h (by -include) defines everything that this header defines for nvcc. */
 #ifndef MW_RUNTIME_CUDA_LAUNCH_H
 #define MW_RUNTIME_CUDA_LAUNCH_H
 

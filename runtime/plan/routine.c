@@ -388,6 +388,25 @@ static bool along_extents(MwRoutine routine, const MwKernelArg *args, int64_t *b
     return true;
 }
 
+int64_t mw_first_equal_slots(int64_t count)
+{
+    int64_t slots = 2;
+    while (slots < 2 * count)
+        slots *= 2;
+    return slots;
+}
+
+static bool first_equal_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
+{
+    const int64_t count = args[MW_FIRST_EQUAL_COUNT].i;
+    (void)routine;
+    if (count < 1 || count > INT32_MAX / 4)
+        return false;
+    bytes[0] = bytes[1] = 4 * count;
+    bytes[2] = 4 * mw_first_equal_slots(count);
+    return true;
+}
+
 /* ---- Bytes ---- */
 
 /* Every operand, as many bytes as argument 0 says. */

@@ -43,6 +43,9 @@ bool mw_routine_is_on(MwRoutine routine, MwBackendId backend);
 bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
                         int64_t bytes[MW_ROUTINE_MAX_OPERANDS]);
 
+/* Slots of the scratch of first_equal, a power of two: at most half of them are taken. */
+int64_t mw_first_equal_slots(int64_t count);
+
 /* Why devices of the backend cannot run the call, to follow the routine's name: "takes f32 alone on
  * this backend". NULL: they can. */
 const char *mw_routine_off(MwRoutine routine, const MwKernelArg *args, MwBackendId backend);
@@ -75,6 +78,10 @@ enum { MW_WINDOW_DIMS = 3 };
 /* Queries of one head that sdpa and sdpa_grad work on at a time on a CPU; the scratch holds their
  * scores. On a GPU the scratch of sdpa_grad holds a float for every row of q. */
 enum { MW_SDPA_QUERY_TILE = 64 };
+
+/* The slot of the scratch of first_equal at which the search for an id begins, of a power of two
+ * (Knuth, The Art of Computer Programming 3, section 6.4: multiplicative hashing). */
+#define MW_FIRST_EQUAL_SLOT(id, slots) ((int64_t)((uint32_t)(id)*2654435769u >> 7) & ((slots)-1))
 
 #ifdef __cplusplus
 }

@@ -93,7 +93,7 @@ FAMILIES = [
            images(4, 8)),
     Family("convnext", "convnext", "batch=4 image=16 classes=5 widths=[4,8] blocks=[1,2] gain=0.5",
            images(4, 16), how=SGD),
-    Family("dlrm", "dlrm", "batch=8 tables=[6,8,7] width=4 bottom=[8,4] top=[8,1]",
+    Family("dlrm", "dlrm", "batch=8 tables=[6,80,7] width=4 bottom=[8,4] top=[8,1]",
            {"dense": ((8, 13), None), "categories": ((8, 3), 6), "clicks": ((8,), 2)}),
     Family("clip", "clip",
            "batch=4 width=8 image=8 patch=4 image_layers=1 image_width=8 image_heads=2 "

@@ -62,6 +62,21 @@ static inline float __uint_as_float(unsigned bits)
     return value;
 }
 
+/* No other thread has its turn in between. */
+static inline int atomicCAS(int *at, int if_it_is, int value)
+{
+    const int there = *at;
+    *at = there == if_it_is ? value : there;
+    return there;
+}
+
+static inline int atomicMin(int *at, int value)
+{
+    const int there = *at;
+    *at = value < there ? value : there;
+    return there;
+}
+
 /* Kernels stay functions of their own: the stack between them and the launch is theirs. */
 #define __global__ __attribute__((noinline))
 #define __noinline__ __attribute__((noinline))

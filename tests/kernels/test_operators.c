@@ -153,6 +153,12 @@ static const Case cases[] = {
     {"embedding_grad", "i32[3, 170]; f32[3, 170, 5]", "shape = [8, 5]", F32},
     {"embedding_grad", "i32[30]; f32[30, 1]", "shape = [8, 1]", F32},
     {"embedding_grad", "i32[2]; bf16[2, 7]", "shape = [8, 7]", BF16},
+    {"put_rows", "f32[8, 5]; i32[17]; f32[17, 5]", "", EXACT},
+    {"put_rows", "f32[8, 12]; i32[6]; f32[6, 12]", "", EXACT},
+    {"put_rows", "bf16[8, 16]; i32[9]; bf16[9, 16]", "", EXACT},
+    {"put_rows", "f32[8, 1]; i32[5]; f32[5, 1]", "", EXACT},
+    {"first_equal", "i32[1000]", "", EXACT},
+    {"first_equal", "i32[3]", "", EXACT},
     {"pick", "f32[3, 17, 8]; i32[3, 17]", "", EXACT},
     {"pick_grad", "i32[3, 17]; f32[3, 17]", "shape = [3, 17, 8]", EXACT},
     {"take_along", "f32[3, 17, 8]; i32[3, 17, 2]", "", EXACT},
@@ -382,18 +388,40 @@ START_TEST(every_operator_has_a_case)
 }
 END_TEST
 
+/* Adds an input for each of the operands of a case. */
+static void add_inputs(TestGraph *test, const Case *c, MwValueId *in)
+{
+    for (const char *at = c->operands; *at;) {
+        size_t length = strcspn(at, ";");
+        *in++ = test_source(test, MW_OP_INPUT, NULL, mw_arena_strndup(test->arena, at, length));
+        at += length + strspn(at + length, "; ");
+    }
+}
+
+/* The ids of put_rows are different: of equal ones the first is kept. */
+static MwNodeId add_put_rows(TestGraph *test, const Case *c)
+{
+    MwValueId in[3], choice[3];
+    add_inputs(test, c, in);
+    const int count = (int)mw_value_tensor(test->graph, in[1])->dim[0];
+    const char *places = mw_arena_printf(test->arena, "type = i32; shape = [%d]; axis = 0", count);
+    const char *none = mw_arena_printf(test->arena, "type = i32; shape = [%d]; value = -1", count);
+    const MwValueId both[] = {test_apply(test, NULL, "first_equal", &in[1], 1, ""),
+                              test_apply(test, NULL, "iota", NULL, 0, places)};
+    choice[0] = test_apply(test, NULL, "eq", both, 2, "");
+    choice[1] = in[1];
+    choice[2] = test_apply(test, NULL, "constant", NULL, 0, none);
+    in[1] = test_apply(test, NULL, "select", choice, 3, "");
+    return mw_value(test->graph, test_apply(test, NULL, c->op, in, 3, c->attrs))->node;
+}
+
 /* The gradients of attention take what attention gave. The operands of a case are q, k, v, the
  * gradient of the output, and the mask if there is one. */
 static MwNodeId add_attention_grad(TestGraph *test, const Case *c)
 {
     const bool is_masked = strcmp(c->op, "sdpa_grad") != 0;
     MwValueId in[5], all[7];
-    const char *at = c->operands;
-    for (int k = 0; k < 4 + is_masked; k++) {
-        size_t length = strcspn(at, ";");
-        in[k] = test_source(test, MW_OP_INPUT, NULL, mw_arena_strndup(test->arena, at, length));
-        at += length + strspn(at + length, "; ");
-    }
+    add_inputs(test, c, in);
     memcpy(all, in, sizeof *in * 3);
     if (is_masked)
         all[3] = all[6] = in[4];
@@ -412,7 +440,9 @@ static int add_case(GraphRun *run, const Case *c)
     int before = graph->nodes.count;
     bool is_grad = strncmp(c->op, "sdpa", 4) == 0 && strstr(c->op, "_grad");
     MwNodeId id = is_grad ? add_attention_grad(&run->test, c)
-                          : test_node(&run->test, c->op, c->operands, c->attrs);
+                  : strcmp(c->op, "put_rows") == 0
+                      ? add_put_rows(&run->test, c)
+                      : test_node(&run->test, c->op, c->operands, c->attrs);
     ck_assert_msg(id.index >= 0, "%s: %s", c->op, diags_text(run->test.arena, run->test.diags));
     for (int n = before, operand = 0; n < graph->nodes.count; n++)
         if (graph->nodes.at[n].op == MW_OP_INPUT)

@@ -76,6 +76,28 @@ static void embedding_grad(const Eval *e)
     }
 }
 
+static void put_rows(const Eval *e)
+{
+    const MwTensor *table = eval_out(e, 0);
+    const int64_t width = table->dim[1];
+    memcpy(e->out[0], e->in[0], sizeof(double) * (size_t)mw_tensor_elements(table));
+    for (int64_t i = 0; i < mw_tensor_elements(eval_in(e, 1)); i++) {
+        int64_t row = local_row(e, table, 0, e->in[1][i]);
+        for (int64_t w = 0; row >= 0 && w < width; w++)
+            e->out[0][row * width + w] = e->in[2][i * width + w];
+    }
+}
+
+static void first_equal(const Eval *e)
+{
+    for (int64_t i = 0; i < mw_tensor_elements(eval_in(e, 0)); i++) {
+        int64_t first = 0;
+        while (e->in[0][first] != e->in[0][i])
+            first++;
+        e->out[0][i] = (double)first;
+    }
+}
+
 static void pick(const Eval *e)
 {
     const MwTensor *x = eval_in(e, 0);
@@ -124,6 +146,10 @@ bool eval_contract(const Eval *e)
         return embedding(e), true;
     case MW_OP_EMBEDDING_GRAD:
         return embedding_grad(e), true;
+    case MW_OP_PUT_ROWS:
+        return put_rows(e), true;
+    case MW_OP_FIRST_EQUAL:
+        return first_equal(e), true;
     case MW_OP_PICK:
         return pick(e), true;
     case MW_OP_PICK_GRAD:

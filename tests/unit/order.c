@@ -116,11 +116,32 @@ static void check_cumsum(const Order *z, MwType type, RunCall *run)
     call_release(&call);
 }
 
+/* Ids from few different ones and from many, of both signs. */
+static void check_first_equal(const Order *z, RunCall *run)
+{
+    Call call = {.routine = MW_ROUTINE_FIRST_EQUAL};
+    const int64_t count = call.args[MW_FIRST_EQUAL_COUNT].i = z->rows * z->columns;
+    call_allocate(&call);
+    int32_t *ids = call.operands[0];
+    for (int64_t i = 0; i < count; i++)
+        ids[i] = (int32_t)floorf(call_sample(i, 7) * (float)z->columns) * 4096 - 1;
+    run(&call);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t first = 0;
+        while (ids[first] != ids[i])
+            first++;
+        ck_assert_int_eq(((const int32_t *)call.operands[1])[i], first);
+    }
+    call_release(&call);
+}
+
 void order_check(const Order *z, MwType type, RunCall *run)
 {
     check_cumsum(z, type, run);
-    if (type == MW_F32)
+    if (type == MW_F32) {
         check_cumsum(z, MW_I32, run);
+        check_first_equal(z, run);
+    }
     check_top_k(z, type, run);
     check_take_along_grad(z, type, run);
 }

@@ -92,13 +92,14 @@ static Model model_new(void)
     add_forward(&model);
     add_update(&model);
     add_pins(&model);
-    MwPatterns no_decay = {0}, only = {0};
+    MwPatterns no_decay = {0}, sparse = {0}, only = {0};
     MwOverrides rates = {0}, decays = {0};
     mw_vec_push(model.test.arena, &rates, ((MwOverride){"embed", {1e-4}}));
     mw_vec_push(model.test.arena, &rates, ((MwOverride){"*.b", {0}}));
     mw_vec_push(model.test.arena, &decays, ((MwOverride){"embed", {0.5}}));
     mw_vec_push(model.test.arena, &no_decay, "*.b");
     mw_vec_push(model.test.arena, &no_decay, "norm.*");
+    mw_vec_push(model.test.arena, &sparse, "embed");
     mw_vec_push(model.test.arena, &only, "layers.*");
     test_train(model.test.graph, model.loss);
     MwTrain *train = &model.test.graph->trains.at[0];
@@ -112,6 +113,7 @@ static Model model_new(void)
                        .rates = rates,
                        .decays = decays,
                        .no_decay = no_decay,
+                       .sparse = sparse,
                        .only = only,
                        .clip_norm = 1,
                        .ema = 0.999,
@@ -155,8 +157,8 @@ START_TEST(a_dump_shows_everything)
         "  assign layers.1.w.m = _9\n"
         "  train loss with adamw(lr = 0.0003, betas = [0.9, 0.95], eps = 1e-08, "
         "weight_decay = 0.1), rates = [[\"embed\", 0.0001], [\"*.b\", 0]], "
-        "decays = [[\"embed\", 0.5]], no_decay = [\"*.b\", \"norm.*\"], only = [\"layers.*\"], "
-        "clip_norm = 1, ema = 0.999, schedule = cosine, "
+        "decays = [[\"embed\", 0.5]], no_decay = [\"*.b\", \"norm.*\"], sparse = [\"embed\"], "
+        "only = [\"layers.*\"], clip_norm = 1, ema = 0.999, schedule = cosine, "
         "warmup_steps = 10, total_steps = 1000, final_rate = 0.1, micro_batches = 4\n"
         "}\n");
     test_graph_free(&model.test);

@@ -518,6 +518,16 @@ START_TEST(extents_refuse_nonsense_of_rows)
 }
 END_TEST
 
+START_TEST(extents_refuse_nonsense_of_ids)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    const int64_t wrong[] = {0, -1, INT32_MAX};
+    for (int i = 0; i < MW_COUNT(wrong); i++)
+        ck_assert(
+            !mw_routine_extents(MW_ROUTINE_FIRST_EQUAL, &(MwKernelArg){.i = wrong[i]}, bytes));
+}
+END_TEST
+
 START_TEST(zero_and_copy_move_bytes)
 {
     Call copy = {.routine = MW_ROUTINE_COPY, .args = {{.i = 8}}};
@@ -555,6 +565,7 @@ int main(void)
     tcase_add_loop_test(tests, extents_refuse_windows_of_padding, 0, MW_COUNT(wrong_pools));
     tcase_add_loop_test(tests, parts_of_rows_are_found_and_scattered, 0, ORDERS);
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_rows, 0, MW_COUNT(wrong_orders));
+    tcase_add_test(tests, extents_refuse_nonsense_of_ids);
     tcase_add_test(tests, zero_and_copy_move_bytes);
     return run_suite(suite);
 }

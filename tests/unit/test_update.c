@@ -222,6 +222,143 @@ START_TEST(optimizers_step_as_by_hand)
 }
 END_TEST
 
+/* ---- Steps of rows ---- */
+
+enum { ENTRIES = 7, IDS = 4 };
+
+static const struct {
+    const char *train;
+    void (*step)(Weight *x, const double *g, int step, double decay);
+    double decay;
+    int look_ups; /* of the table */
+} row_steps[] = {
+    {"sgd(lr = 0.1)", sgd, 0, 1},
+    {"sgd(lr = 0.1)", sgd, 0, 2},
+    {"adagrad(lr = 0.1, eps = 1e-3)", adagrad, 0, 1},
+    {"sgd(lr = 0.1, weight_decay = 0.3), sparse = \"w\"", sgd, 0.3, 1},
+    {"sgd(lr = 0.1, weight_decay = 0.3), no_decay = \"w\"", sgd, 0, 1},
+    {"sgd(lr = 0.1, momentum = 0.9, weight_decay = 0.3), sparse = \"w\"", momentum, 0.3, 1},
+    {"adam(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3), sparse = \"*\"", adam, 0, 1},
+    {"adamw(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3), sparse = \"w\"", adamw,
+     0.3, 2},
+    {"lion(lr = 0.1, betas = [0.8, 0.95]), sparse = \"w\"", lion, 0, 1},
+    {"rmsprop(lr = 0.1, alpha = 0.9, eps = 1e-3), sparse = \"w\"", rmsprop, 0, 1},
+};
+
+static int count_nodes(const MwGraph *graph, MwOp op)
+{
+    int count = 0;
+    for (int n = 0; n < graph->nodes.count; n++)
+        count += graph->nodes.at[n].op == op;
+    return count;
+}
+
+/* A table w of ones whose rows `ids` are looked up, with gradients x; where it is looked up twice,
+ * those of minimum(ids, 1) too, with gradients 2 x. */
+static TestModel looked_up(const char *train, int look_ups, int micro_batches, MwArena *arena)
+{
+    const char *text = mw_arena_printf(arena,
+                                       "model m {\n"
+                                       "  input ids: i32[%d]\n"
+                                       "  input x: f32[%d, %d]\n"
+                                       "  weight w: f32[%d, %d] = ones\n"
+                                       "  loss = sum(embedding(ids, w) * x)\n"
+                                       "  if %d > 1 {\n"
+                                       "    loss = loss + sum(2 * embedding(minimum(ids, 1), w)\n"
+                                       "                      * x)\n"
+                                       "  }\n"
+                                       "  train loss with %s, micro_batches = %d\n"
+                                       "}\n",
+                                       IDS, IDS, COUNT, ENTRIES + 2 * look_ups, COUNT, look_ups,
+                                       train, micro_batches);
+    return test_model_new(text, micro_batches, MW_PASS_clean);
+}
+
+/* Rows that are looked up step as weights of their own, the others stay as they are, and no
+ * gradient has the size of the table. */
+START_TEST(rows_step_as_by_hand)
+{
+    MwArena *arena = mw_arena_new();
+    TestModel model = looked_up(row_steps[_i].train, row_steps[_i].look_ups, 1, arena);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    MwGraph *graph = model.compilation.graph;
+    const double ids[IDS] = {5, 2, 5, 1},
+                 given[IDS * COUNT] = {1, 2, 3, -1, 0.5, 2, 4, 1, 1, 7, 8, 9};
+    ck_assert_int_ge(count_nodes(graph, MW_OP_PUT_ROWS), 1);
+    ck_assert_int_eq(count_nodes(graph, MW_OP_EMBEDDING_GRAD), 1);
+    interpreter_set(model.run, mw_graph_find(graph, mw_intern(graph->interner, "ids")), ids);
+    set_input(&model, given);
+    Weight row[ENTRIES + 4] = {0};
+    double g[ENTRIES + 4][COUNT] = {{0}};
+    bool is_touched[ENTRIES + 4] = {false};
+    for (int r = 0; r < ENTRIES + 4; r++)
+        for (int c = 0; c < COUNT; c++)
+            row[r].w[c] = 1;
+    for (int look_up = 0; look_up < row_steps[_i].look_ups; look_up++)
+        for (int i = 0; i < IDS; i++) {
+            const int r = (int)(look_up ? fmin(ids[i], 1) : ids[i]);
+            is_touched[r] = true;
+            for (int c = 0; c < COUNT; c++)
+                g[r][c] += (1 + look_up) * given[i * COUNT + c];
+        }
+    for (int step = 1; step <= STEPS; step++) {
+        interpreter_step(model.run);
+        const double *w = interpreter_value(model.run, "w");
+        for (int r = 0; r < ENTRIES + 2 * row_steps[_i].look_ups; r++) {
+            if (is_touched[r])
+                row_steps[_i].step(&row[r], g[r], step, row_steps[_i].decay);
+            for (int c = 0; c < COUNT; c++)
+                ck_assert_double_eq_tol(w[r * COUNT + c], row[r].w[c], 1e-12);
+        }
+    }
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* Statements under which a table keeps its whole gradient. */
+START_TEST(a_whole_gradient_stays_whole)
+{
+    static const struct {
+        const char *train;
+        int micro_batches;
+    } whole[] = {{"adam(lr = 0.1)", 1},
+                 {"sgd(lr = 0.1, momentum = 0.9)", 1},
+                 {"adagrad(lr = 0.1, weight_decay = 0.1)", 1},
+                 {"sgd(lr = 0.1), clip_norm = 1", 1},
+                 {"sgd(lr = 0.1)", 2}};
+    for (int i = 0; i < MW_COUNT(whole); i++) {
+        MwArena *arena = mw_arena_new();
+        TestModel model = looked_up(whole[i].train, 1, whole[i].micro_batches, arena);
+        ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+        ck_assert_int_eq(count_nodes(model.compilation.graph, MW_OP_PUT_ROWS), 0);
+        test_model_free(&model);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+START_TEST(what_cannot_be_sparse_is_an_error)
+{
+    static const struct {
+        const char *train, *error;
+        int micro_batches;
+    } wrong[] = {{"adam(lr = 0.1), sparse = \"w\", clip_norm = 1", "'w' cannot be sparse", 1},
+                 {"lamb(lr = 0.1), sparse = \"w\"", "'w' cannot be sparse", 1},
+                 {"adafactor(lr = 0.1), sparse = \"w\"", "'w' cannot be sparse", 1},
+                 {"adam(lr = 0.1), sparse = \"w\"",
+                  "cannot cut the batch into 2 micro-batches: the step of the rows of 'w'", 2}};
+    for (int i = 0; i < MW_COUNT(wrong); i++) {
+        MwArena *arena = mw_arena_new();
+        TestModel model = looked_up(wrong[i].train, 1, wrong[i].micro_batches, arena);
+        const char *text = diags_text(model.arena, model.diags);
+        ck_assert_msg(!model.ok && strstr(text, wrong[i].error), "%s", text);
+        test_model_free(&model);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
 /* Each loss moves its own weights only, along its gradient at the weights from before the step. */
 START_TEST(several_statements_step_at_once)
 {
@@ -551,7 +688,8 @@ START_TEST(a_pattern_that_matches_nothing_is_pointed_out)
 {
     const char *const trains[] = {
         "sgd(lr = 1), no_decay = [\"c*\"]", "sgd(lr = 1), only = [\"w\", \"c*\"]",
-        "sgd(lr = 1), rates = [[\"c*\", 1]]", "sgd(lr = 1), decays = [[\"c*\", 1]]"};
+        "sgd(lr = 1), sparse = \"c*\"", "sgd(lr = 1), rates = [[\"c*\", 1]]",
+        "sgd(lr = 1), decays = [[\"c*\", 1]]"};
     MwArena *arena = mw_arena_new();
     TestModel model = two_weights(trains[_i], arena);
     ck_assert_ptr_nonnull(strstr(diags_text(model.arena, model.diags), "\"c*\" matches no weight"));
@@ -752,11 +890,14 @@ int main(void)
     tcase_add_test(tests, every_optimizer_has_a_step_by_hand);
     tcase_add_loop_test(tests, optimizers_step_as_by_hand, 0, MW_COUNT(optimizers));
     tcase_add_test(tests, several_statements_step_at_once);
+    tcase_add_loop_test(tests, rows_step_as_by_hand, 0, MW_COUNT(row_steps));
+    tcase_add_test(tests, a_whole_gradient_stays_whole);
+    tcase_add_test(tests, what_cannot_be_sparse_is_an_error);
     tcase_add_test(tests, a_change_is_scaled_where_both_norms_are_positive);
     tcase_add_loop_test(tests, clipping_is_by_the_norm_of_all_gradients, 0, 2);
     tcase_add_test(tests, a_rate_is_of_no_layer);
     tcase_add_loop_test(tests, rates_follow_the_schedule, 0, MW_COUNT(schedules));
-    tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 4);
+    tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 5);
     tcase_add_loop_test(tests, weights_have_rates_and_decays_by_name, 0, MW_COUNT(overrides));
     tcase_add_test(tests, averages_follow_the_weights);
     tcase_add_test(tests, only_weights_that_match_are_trained);

@@ -202,6 +202,20 @@ START_TEST(attention_counts_what_the_window_leaves)
 }
 END_TEST
 
+START_TEST(a_table_costs_the_rows_that_are_put)
+{
+    Fixture f = fixture_new();
+    MwValueId table = INPUT(&f, MW_F32, 1000, 16), ids = INPUT(&f, MW_I32, 8);
+    MwValueId rows = INPUT(&f, MW_F32, 8, 16);
+    MwValueId y = add(&f, (MwNodeSpec){.op = MW_OP_PUT_ROWS,
+                                       .operands = (MwValueId[]){table, ids, rows},
+                                       .operand_count = 3});
+    check_work(work_of(&f, y, 0, 4), MW_WORK_STREAM, 8 * 16, 4 * (8 + 2 * 8 * 16));
+    check_work(work_of(&f, y, 1, 4), MW_WORK_STREAM, 8 * 4, 4 * (8 + 2 * 8 * 4));
+    mw_arena_free(&f.arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("work");
@@ -212,6 +226,7 @@ int main(void)
     tcase_add_test(tcase, streams_read_operands_and_write_results);
     tcase_add_test(tcase, attention_counts_what_the_mask_leaves);
     tcase_add_test(tcase, attention_counts_what_the_window_leaves);
+    tcase_add_test(tcase, a_table_costs_the_rows_that_are_put);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }
