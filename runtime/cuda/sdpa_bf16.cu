@@ -15,7 +15,7 @@
  * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers, 40 bytes spilled and 36 KiB of
  * shared memory, so that 3 blocks fit on a multiprocessor; for others 255 registers, 16 bytes
  * spilled for 8.0 and none for 9.0, and 68 KiB, 2 blocks. The call for an element of a mask brings
- * most of the spills; without it the mask's code doubles the time of compilation.
+ * most of the spills.
  *
  * Exponentials are computed as powers of 2, with the scale applied in the same multiply-add as the
  * subtraction. Probabilities are rounded to bf16; everything else is in f32. Every sum has a fixed
