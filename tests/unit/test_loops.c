@@ -110,6 +110,22 @@ END_TEST
 
 /* ---- Micro-batches ---- */
 
+static void compare_weights(TestModel *whole, TestModel *cut)
+{
+    const MwGraph *graph = cut->compilation.graph;
+    interpreter_step(whole->run);
+    interpreter_step(cut->run);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        if (graph->nodes.at[n].op != MW_OP_WEIGHT)
+            continue;
+        const MwValue *weight = &graph->values.at[graph->nodes.at[n].first_result];
+        const double *a = interpreter_value(whole->run, weight->name);
+        const double *b = interpreter_value(cut->run, weight->name);
+        for (int64_t i = 0; i < mw_tensor_elements(&weight->tensor); i++)
+            ck_assert_msg(fabs(a[i] - b[i]) <= 1e-9, "%s: %.12g, %.12g", weight->name, a[i], b[i]);
+    }
+}
+
 START_TEST(micro_batches_give_the_same_weights)
 {
     TestModel whole = test_model_new(trained[_i].text, 1, MW_PASS_clean);
@@ -119,20 +135,8 @@ START_TEST(micro_batches_give_the_same_weights)
     ck_assert_msg(cut.ok == !trained[_i].why &&
                       strstr(text, trained[_i].why ? trained[_i].why : ""),
                   "%s", text);
-    if (!cut.ok)
-        return;
-    const MwGraph *graph = cut.compilation.graph;
-    interpreter_step(whole.run);
-    interpreter_step(cut.run);
-    for (int n = 0; n < graph->nodes.count; n++) {
-        if (graph->nodes.at[n].op != MW_OP_WEIGHT)
-            continue;
-        const MwValue *weight = &graph->values.at[graph->nodes.at[n].first_result];
-        const double *a = interpreter_value(whole.run, weight->name);
-        const double *b = interpreter_value(cut.run, weight->name);
-        for (int64_t i = 0; i < mw_tensor_elements(&weight->tensor); i++)
-            ck_assert_msg(fabs(a[i] - b[i]) <= 1e-9, "%s: %.12g, %.12g", weight->name, a[i], b[i]);
-    }
+    if (cut.ok)
+        compare_weights(&whole, &cut);
     test_model_free(&whole);
     test_model_free(&cut);
 }
