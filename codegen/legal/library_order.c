@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The greatest elements of rows, sums along rows, gradients that are scattered along rows, and the
- * first of equal ids: the arguments of their routines, whose operands are dense. */
+/* The greatest elements of rows, sums and recurrences along an axis, gradients that are scattered
+ * along rows, and the first of equal ids: the arguments of their routines, whose operands are
+ * dense. */
 #include "codegen/legal/library_args.h"
 #include "runtime/plan/routine.h"
 
@@ -30,6 +31,19 @@ void mw_arguments_cumsum(const MwLegal *legal, const MwNode *node, MwPlanArg *ar
     const MwTensor *x = mw_legal_operand_tensor(legal, node, 0);
     fill_rows(x, x, args);
     args[MW_CUMSUM_INVERSE].i = mw_node_int(node, MW_ATTR_INVERSE);
+}
+
+void mw_arguments_linear_scan(const MwLegal *legal, const MwNode *node, MwPlanArg *args)
+{
+    const MwTensor *x = mw_legal_operand_tensor(legal, node, 0);
+    const int64_t axis = mw_node_int(node, MW_ATTR_AXIS);
+    args[MW_LINEAR_SCAN_TYPE].i = x->type;
+    args[MW_LINEAR_SCAN_OUTER].i = args[MW_LINEAR_SCAN_INNER].i = 1;
+    args[MW_LINEAR_SCAN_STEPS].i = x->dim[axis];
+    for (int d = 0; d < x->rank; d++)
+        if (d != axis)
+            args[d < axis ? MW_LINEAR_SCAN_OUTER : MW_LINEAR_SCAN_INNER].i *= x->dim[d];
+    args[MW_LINEAR_SCAN_REVERSE].i = mw_node_int(node, MW_ATTR_REVERSE);
 }
 
 void mw_arguments_take_along_grad(const MwLegal *legal, const MwNode *node, MwPlanArg *args)

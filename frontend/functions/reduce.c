@@ -330,6 +330,59 @@ MwTerm mw_function_cumsum(MwExpander *ex, const MwCall *call)
     return along_axis(ex, call, MW_OP_CUMSUM, true, &attr, 1);
 }
 
+enum { LINEAR_SCAN_DECAY = 1, LINEAR_SCAN_AXIS, LINEAR_SCAN_INITIAL, LINEAR_SCAN_REVERSE };
+
+/* x, to whose first step is added what the step takes over of `initial`, whose shape is that of a
+ * step. */
+static MwValueId with_initial(MwExpander *ex, const MwCall *call, MwValueId x, MwValueId decay,
+                              int axis, bool reverse)
+{
+    const MwSite inner = mw_site_inner(call->site);
+    MwTensor step = *mw_value_tensor(ex->graph, x);
+    const int64_t steps = step.dim[axis], first = reverse ? steps - 1 : 0;
+    MwValueId initial;
+    if (!mw_call_tensor(ex, call, LINEAR_SCAN_INITIAL, &initial))
+        return mw_no_value();
+    const MwTensor given = *mw_value_tensor(ex->graph, initial);
+    step.dim[axis] = 1;
+    MwTensor wanted = step;
+    mw_tensor_remove_dim(&wanted, axis);
+    if (!mw_tensor_equal(&given, &wanted)) {
+        char text[MW_TENSOR_TEXT_BYTES];
+        mw_expand_error(ex, call->given[LINEAR_SCAN_INITIAL].span,
+                        "'initial' of linear_scan is a step of x, %s, not %s",
+                        mw_tensor_text(&wanted, text),
+                        mw_term_describe(ex, call->given[LINEAR_SCAN_INITIAL].term));
+        return mw_no_value();
+    }
+    MwValueId taken = mw_emit_range(ex, inner, MW_OP_SLICE, decay, axis, first, first + 1);
+    taken = mw_emit_binary(ex, inner, MW_OP_MUL, taken, mw_emit_reshape(ex, inner, initial, &step));
+    taken = mw_emit_range(ex, inner, MW_OP_PAD, taken, axis, first, steps - 1 - first);
+    return mw_emit_binary(ex, inner, MW_OP_ADD, x, taken);
+}
+
+/* The decay may be a number, or stretch to the shape of x. */
+MwTerm mw_function_linear_scan(MwExpander *ex, const MwCall *call)
+{
+    const MwSite inner = mw_site_inner(call->site);
+    const MwTerm terms[] = {call->given[0].term, call->given[LINEAR_SCAN_DECAY].term};
+    MwValueId both[2];
+    int axis;
+    bool reverse;
+    if (!mw_call_tensor(ex, call, 0, &both[0]) ||
+        !mw_promote(ex, call->site.span, terms, 2, both) ||
+        !mw_call_axis(ex, call, LINEAR_SCAN_AXIS, both[0], 1, &axis) ||
+        !mw_call_flag(ex, call, LINEAR_SCAN_REVERSE, false, &reverse))
+        return mw_term_none();
+    const MwTensor *x = mw_value_tensor(ex->graph, both[0]);
+    if (!mw_tensor_same_shape(x, mw_value_tensor(ex->graph, both[1])))
+        both[1] = mw_emit_broadcast(ex, inner, both[1], x);
+    if (mw_has_value(both[1]) && mw_call_has(call, LINEAR_SCAN_INITIAL))
+        both[0] = with_initial(ex, call, both[0], both[1], axis, reverse);
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_REVERSE, reverse)};
+    return mw_term_tensor(mw_emit(ex, call->site, MW_OP_LINEAR_SCAN, both, 2, attrs, 2));
+}
+
 MwTerm mw_function_logsumexp(MwExpander *ex, const MwCall *call)
 {
     return along_axis(ex, call, MW_OP_LOGSUMEXP, false, NULL, 0);

@@ -95,6 +95,14 @@ bool mw_shape_cumsum(MwShapeContext *context)
     return want_last(context, 0) && mw_shape_give(context, x);
 }
 
+bool mw_shape_linear_scan(MwShapeContext *context)
+{
+    const MwTensor *x = mw_shape_operand(context, 0);
+    int axis;
+    return mw_shape_want_float(context, 0) && mw_shape_want_like(context, 1, 0, true) &&
+           mw_shape_want_axis(context, MW_ATTR_AXIS, x, &axis) && mw_shape_give(context, x);
+}
+
 bool mw_shape_top_k(MwShapeContext *context)
 {
     if (!want_rows(context, 0))

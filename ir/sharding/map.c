@@ -80,6 +80,20 @@ void mw_factors_rows(MwShardingContext *context)
     leading_dims(context, true);
 }
 
+/* A step needs the one before: the axis is fixed. */
+void mw_factors_linear_scan(MwShardingContext *context)
+{
+    const MwTensor *x = mw_sharding_operand(context, 0);
+    for (int d = 0; d < x->rank; d++) {
+        const bool is_fixed = d == mw_node_int(context->node, MW_ATTR_AXIS);
+        const int factor = is_fixed ? mw_sharding_add_fixed(context, x->dim[d])
+                                    : mw_sharding_add(context, x->dim[d]);
+        for (int k = 0; k < 2; k++)
+            mw_sharding_operand_runs(context, k, d, factor);
+        mw_sharding_result_runs(context, 0, d, factor);
+    }
+}
+
 /* x[.., n] -> values[.., k], ids[.., k]: an element of a result needs the whole row. */
 void mw_factors_top_k(MwShardingContext *context)
 {

@@ -38,6 +38,33 @@ void mw_gradient_flip(MwGradient *g)
     g->operands[0] = mw_build(g->graph, NULL, MW_OP_FLIP, &g->results[0], 1, axis, 1);
 }
 
+/* `x` with each step moved on along the axis of the node, `by` 1 or -1 places; zeros follow. */
+static MwValueId moved_on(const MwGradient *g, MwValueId x, int by)
+{
+    const int64_t size = mw_gradient_tensor(g, 0).dim[mw_node_int(&g->node, MW_ATTR_AXIS)];
+    x = along_axis(g, MW_OP_SLICE, x, by < 0, size - (by > 0));
+    return along_axis(g, MW_OP_PAD, x, by > 0, by < 0);
+}
+
+/* dx is the same recurrence from the last step to the first, in which a step passes on by the decay
+ * of the one after it; the decay of a step gets dx times what the step before left. */
+void mw_gradient_linear_scan(MwGradient *g)
+{
+    const bool reverse = mw_node_int(&g->node, MW_ATTR_REVERSE);
+    const int axis = (int)mw_node_int(&g->node, MW_ATTR_AXIS), on = reverse ? -1 : 1;
+    const MwValueId dy = g->results[0];
+    g->operands[0] = dy;
+    if (mw_gradient_tensor(g, 0).dim[axis] == 1)
+        return;
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis),
+                            mw_attr_int(MW_ATTR_REVERSE, !reverse)};
+    const MwValueId operands[] = {dy, moved_on(g, mw_gradient_operand(g, 1), -on)};
+    const MwValueId dx = mw_build(g->graph, NULL, MW_OP_LINEAR_SCAN, operands, 2, attrs, 2);
+    g->operands[0] = dx;
+    g->operands[1] =
+        mw_build_binary(g->graph, MW_OP_MUL, dx, moved_on(g, mw_gradient_result(g, 0), on));
+}
+
 void mw_gradient_slice(MwGradient *g)
 {
     int64_t size = mw_gradient_tensor(g, 0).dim[mw_node_int(&g->node, MW_ATTR_AXIS)];

@@ -388,6 +388,18 @@ static bool along_extents(MwRoutine routine, const MwKernelArg *args, int64_t *b
     return true;
 }
 
+static bool linear_scan_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
+{
+    const int64_t type = args[MW_LINEAR_SCAN_TYPE].i, outer = args[MW_LINEAR_SCAN_OUTER].i;
+    const int64_t steps = args[MW_LINEAR_SCAN_STEPS].i, inner = args[MW_LINEAR_SCAN_INNER].i;
+    (void)routine;
+    if ((type != MW_F32 && type != MW_BF16) || outer < 1 || steps < 1 || inner < 1)
+        return false;
+    bytes[0] = bytes[1] = bytes[2] =
+        times(type == MW_BF16 ? 2 : 4, times(outer, times(steps, inner)));
+    return true;
+}
+
 int64_t mw_first_equal_slots(int64_t count)
 {
     int64_t slots = 2;

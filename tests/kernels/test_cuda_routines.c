@@ -21,6 +21,7 @@ static void run(Call *call)
         [MW_ROUTINE_TOP_K] = mw_cuda_top_k,
         [MW_ROUTINE_CUMSUM] = mw_cuda_cumsum,
         [MW_ROUTINE_TAKE_ALONG_GRAD] = mw_cuda_take_along_grad,
+        [MW_ROUTINE_LINEAR_SCAN] = mw_cuda_linear_scan,
         [MW_ROUTINE_FIRST_EQUAL] = mw_cuda_first_equal,
     };
     setenv("MW_SHIM_ORDER", "7", 1);

@@ -184,9 +184,31 @@ static void cumsum(const Eval *e)
     }
 }
 
+/* Each y is the sum of all x up to its own, each times the decays after it. */
+static void linear_scan(const Eval *e)
+{
+    const MwTensor *tensor = eval_in(e, 0);
+    const int64_t axis = mw_node_int(e->node, MW_ATTR_AXIS), n = tensor->dim[axis];
+    const int64_t by = mw_node_int(e->node, MW_ATTR_REVERSE) ? 1 : -1;
+    int64_t inner = 1;
+    for (int d = (int)axis + 1; d < tensor->rank; d++)
+        inner *= tensor->dim[d];
+    for (int64_t i = 0; i < mw_tensor_elements(tensor); i++) {
+        double factor = 1;
+        e->out[0][i] = 0;
+        for (int64_t step = i / inner % n, at = i; step >= 0 && step < n;
+             step += by, at += by * inner) {
+            e->out[0][i] += factor * e->in[0][at];
+            factor *= e->in[1][at];
+        }
+    }
+}
+
 bool eval_rows(const Eval *e)
 {
     MwOp op = e->node->op;
+    if (op == MW_OP_LINEAR_SCAN)
+        return linear_scan(e), true;
     if (op == MW_OP_CUMSUM)
         return cumsum(e), true;
     if (op == MW_OP_TOP_K)

@@ -57,6 +57,8 @@ MwType call_type(const Call *call, int operand)
         return operand == (call->routine == MW_ROUTINE_TOP_K ? 2 : 0)
                    ? MW_I32
                    : (MwType)call->args[MW_ALONG_TYPE].i;
+    if (call->routine == MW_ROUTINE_LINEAR_SCAN)
+        return (MwType)call->args[MW_LINEAR_SCAN_TYPE].i;
     if (call->routine == MW_ROUTINE_CUMSUM)
         return (MwType)call->args[MW_ALONG_TYPE].i;
     if (mw_gemm_extras(call->routine))

@@ -116,6 +116,36 @@ static void check_cumsum(const Order *z, MwType type, RunCall *run)
     call_release(&call);
 }
 
+/* Rows as steps, then columns. */
+static void check_linear_scan(const Order *z, MwType type, RunCall *run)
+{
+    Call call = {.routine = MW_ROUTINE_LINEAR_SCAN};
+    call.args[MW_LINEAR_SCAN_TYPE].i = type;
+    call.args[MW_LINEAR_SCAN_OUTER].i = z->count;
+    call.args[MW_LINEAR_SCAN_STEPS].i = z->rows;
+    call.args[MW_LINEAR_SCAN_INNER].i = z->columns;
+    call.args[MW_LINEAR_SCAN_REVERSE].i = z->ascending;
+    call_allocate(&call);
+    const int64_t n = z->rows, inner = z->columns;
+    for (int64_t i = 0; i < z->count * n * inner; i++) {
+        store(&call, 0, i, call_sample(i, 7) - 0.5f);
+        store(&call, 1, i, 2 * call_sample(i, 9) - 1);
+    }
+    run(&call);
+    for (int64_t i = 0; i < z->count * n * inner; i++) {
+        const int64_t by = z->ascending ? 1 : -1, step = i / inner % n;
+        double y = 0, size = 0, factor = 1;
+        for (int64_t s = step, at = i; s >= 0 && s < n; s += by, at += by * inner) {
+            y += factor * call_value(&call, 0, at);
+            size += fabs(factor * call_value(&call, 0, at));
+            factor *= call_value(&call, 1, at);
+        }
+        const double rounding = type == MW_BF16 ? fabs(y) * 1.01 / 256 : 0;
+        ck_assert_double_le(fabs(call_value(&call, 2, i) - y), 1e-5 * size + rounding);
+    }
+    call_release(&call);
+}
+
 /* Ids from few different ones and from many, of both signs. */
 static void check_first_equal(const Order *z, RunCall *run)
 {
@@ -138,6 +168,7 @@ static void check_first_equal(const Order *z, RunCall *run)
 void order_check(const Order *z, MwType type, RunCall *run)
 {
     check_cumsum(z, type, run);
+    check_linear_scan(z, type, run);
     if (type == MW_F32) {
         check_cumsum(z, MW_I32, run);
         check_first_equal(z, run);

@@ -360,6 +360,12 @@ static const Case gather_cases[] = {
      "2]"},
     {"take_along_grad", "i32[]; f32[]", "shape = []",
      "take_along_grad needs the shape of what was picked from"},
+    {"linear_scan", "f32[8, 16]; f32[8, 16]", "axis = 1", "f32[8, 16]"},
+    {"linear_scan", "f32[8, 16]; f32[8, 1]", "axis = 1",
+     "linear_scan needs the left and the right to have one shape and type, not f32[8, 16] and "
+     "f32[8, 1]"},
+    {"linear_scan", "i32[8, 16]; i32[8, 16]", "axis = 1",
+     "linear_scan needs a floating-point type for the left, not i32[8, 16]"},
     {"cumsum", "f32[8, 16]", "", "f32[8, 16]"},
     {"cumsum", "i32[8, 16]", "inverse = true", "i32[8, 16]"},
     {"cumsum", "bool[8]", "", "cumsum adds numbers, not bool[8]"},

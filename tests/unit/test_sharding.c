@@ -67,6 +67,7 @@ static const struct {
     {"pick_grad", "i32[8, 16]; f32[8, 16]", "shape = [8, 16, 256]", "ab,ab->abc a8 b16 c256"},
     {"take_along", "f32[8, 16, 256]; i32[8, 16, 4]", "", "abd,abc->abc a8 b16 c4 d1/256"},
     {"take_along_grad", "i32[8, 4]; f32[8, 4]", "shape = [8, 256]", "ab,ab->ac a8 b4 c256!"},
+    {"linear_scan", "f32[8, 6, 16]; f32[8, 6, 16]", "axis = 1", "abc,abc->abc a8 b6! c16"},
     {"cumsum", "f32[8, 16, 6]", "", "abc->abc a8 b16 c6!"},
     {"cumsum", "f32[8, 6]", "inverse = true", "ab->ab a8 b6!"},
     {"top_k", "f32[8, 16, 256]", "k = 4", "abc->abd,abd a8 b16 c256! d4!"},
