@@ -7,12 +7,14 @@
 #include "passes/sharding/footprint.h"
 #include "passes/sharding/liveness.h"
 #include "passes/tuning.h"
+#include "solver/core/table.h"
 
 #include <math.h>
 
 typedef struct {
     MwArena *arena; /* of the thread that solves */
     const MwStagePricing *pricing;
+    MwTables *tables; /* that samples of one group share */
     MwStageSample *sample;
     MwIntraProblem *intra;
     const MwLife *lives;
@@ -21,6 +23,9 @@ typedef struct {
 /* What takes about as much time as building an entry of a cost table: visits of entries by the
  * solver. A node takes as much as NODE_ENTRIES of these, beside the entries of its edges. */
 enum { ENTRY_VISITS = 16, NODE_ENTRIES = 64 };
+
+/* Tables that samples share are freed beyond this. */
+enum { SHARED_BYTES = 64 << 20 };
 
 typedef enum { TRANSIENT, KEPT, SAVED, SAVED_LATE, SAVED_FOR_WEIGHTS, LIFETIME_COUNT } Lifetime;
 
@@ -154,8 +159,8 @@ static void solve_at(const SampleSolve *s, int price)
     MwStageSample *sample = s->sample;
     const double prices[MW_MEMORY_PRICES] = {0, MW_TUNED_LOW_PRICE, MW_TUNED_HIGH_PRICE};
     MwProblem problem = add_memory_price(s, prices[price]);
-    MwSolution solution =
-        mw_solve(s->arena, &problem, &(MwSolveOptions){.gap = MW_TUNED_STAGE_GAP, .quick = true});
+    const MwSolveOptions options = {.gap = MW_TUNED_STAGE_GAP, .quick = true, .tables = s->tables};
+    MwSolution solution = mw_solve(s->arena, &problem, &options);
     sample->effort += count_entries(&problem) + solution.visits / ENTRY_VISITS;
     sample->possible[price] = solution.choice != NULL;
     if (!solution.choice)
@@ -179,10 +184,11 @@ static MwFlight unit_flight(int micro_batches)
     return flight;
 }
 
-void mw_stage_sample_solve(MwStageSample *sample, const MwStagePricing *pricing)
+static void solve_sample(MwStageSample *sample, const MwStagePricing *pricing, MwTables *tables)
 {
     const MwStageModel *model = pricing->model;
-    SampleSolve s = {.arena = mw_arena_new(), .pricing = pricing, .sample = sample};
+    SampleSolve s = {
+        .arena = mw_arena_new(), .pricing = pricing, .tables = tables, .sample = sample};
     MwGraph graph = *sample->graph;
     graph.arena = s.arena;
     MwFlight flight = unit_flight(model->micro_batches);
@@ -205,4 +211,19 @@ void mw_stage_sample_solve(MwStageSample *sample, const MwStagePricing *pricing)
             solve_at(&s, price);
     }
     mw_arena_free(&s.arena);
+}
+
+void mw_stage_samples_solve(MwStageSample *const *samples, int count, const MwStagePricing *pricing)
+{
+    MwArena *arena = mw_arena_new();
+    MwTables *tables = mw_tables_new(arena);
+    for (int i = 0; i < count; i++) {
+        if (mw_arena_bytes(arena) > SHARED_BYTES) {
+            mw_arena_free(&arena);
+            arena = mw_arena_new();
+            tables = mw_tables_new(arena);
+        }
+        solve_sample(samples[i], pricing, tables);
+    }
+    mw_arena_free(&arena);
 }
