@@ -110,7 +110,10 @@ typedef struct {
     double time_s;
 } MwSolution;
 
-struct MwTables; /* cost tables and results of operations on them (solver/core/table.h) */
+/* Cost tables, and results of operations on them (solver/core/table.h); all lie in `arena`. */
+typedef struct MwTables MwTables;
+
+MwTables *mw_tables_new(MwArena *arena);
 
 typedef struct {
     double time_limit_s; /* 0: no time limit; the effort is bounded in any case */
@@ -124,8 +127,9 @@ typedef struct {
                       ascents end after MW_TUNED_QUICK_VISITS visits */
     bool relax;    /* if no choice keeps the limit: find the least peak, and the least cost at it */
     FILE *log;     /* receives a line per step; NULL: no log */
-    /* Serves solutions of problems that are alike in large parts, one at a time. The answers do not depend on it. NULL: each solution has its own */
-    struct MwTables *tables;
+    /* Serves solutions of problems that are alike in large parts, one solution at a time. Answers
+     * do not depend on it. NULL: each solution has its own */
+    MwTables *tables;
     /* Called for each new incumbent and each better bound; NULL: never called. */
     void (*report)(void *context, const MwSolution *so_far, double time_s);
     void *context;

@@ -7,7 +7,6 @@
  * from samples of single layers. */
 #include "passes/stages/cost.h"
 
-#include "base/threads.h"
 #include "ir/key_map.h"
 #include "passes/stages/extrapolate.h"
 #include "passes/tuning.h"
@@ -22,11 +21,10 @@ struct MwStageCosts {
     MwArena *arena;
     const MwStageModel *model;
     int threads;
-    MwKeyMap samples;   /* by interval class, mesh, recomputation and sequence */
-    MwKeyMap graphs;    /* by interval class and recomputation */
-    MwKeyMap answers;   /* by interval class, devices and sequence: an MwStageCostList */
-    Samples queue;      /* samples to solve next */
-    MW_VEC(int) groups; /* of the queue: the index of the first sample of each */
+    MwKeyMap samples; /* by interval class, mesh, recomputation and sequence */
+    MwKeyMap graphs;  /* by interval class and recomputation */
+    MwKeyMap answers; /* by interval class, devices and sequence: an MwStageCostList */
+    Samples queue;    /* samples to solve next */
     MwStagePricing pricing;
     int64_t work;   /* nodes of all problems solved */
     int64_t effort; /* of solving them: mw_stage_costs_effort */
@@ -100,49 +98,12 @@ int64_t mw_stage_costs_effort(const MwStageCosts *costs)
     return costs->effort;
 }
 
-/* Orders samples by mesh, and then by layers; those of equal layers stay in order of request. */
-static int by_mesh(const void *a, const void *b)
-{
-    const MwStageSample *x = *(MwStageSample *const *)a, *y = *(MwStageSample *const *)b;
-    if (x->mesh.axis_count != y->mesh.axis_count)
-        return x->mesh.axis_count - y->mesh.axis_count;
-    for (int i = 0; i < x->mesh.axis_count; i++)
-        if (x->mesh.size[i] != y->mesh.size[i])
-            return x->mesh.size[i] - y->mesh.size[i];
-    if (x->begin != y->begin)
-        return x->begin - y->begin;
-    if (x->end != y->end)
-        return x->end - y->end;
-    return x->recomputes - y->recomputes;
-}
-
-/* Samples of one mesh that are solved one after another, so that they share what the solver learns;
- * more of them would leave threads idle. */
-enum { GROUP_SAMPLES = 16 };
-
-/* Solves group i of the queue. */
-static void solve_group(void *context, int i)
-{
-    const MwStageCosts *costs = context;
-    int begin = costs->groups.at[i];
-    int end = i + 1 < costs->groups.count ? costs->groups.at[i + 1] : costs->queue.count;
-    mw_stage_samples_solve(&costs->queue.at[begin], end - begin, &costs->pricing);
-}
-
 static void solve_requested(MwStageCosts *costs)
 {
-    Samples *queue = &costs->queue;
-    if (queue->count > 1)
-        qsort(queue->at, (size_t)queue->count, sizeof *queue->at, by_mesh);
-    costs->groups.count = 0;
-    for (int i = 0; i < queue->count; i++)
-        if (i == 0 || !mw_mesh_equal(&queue->at[i]->mesh, &queue->at[i - 1]->mesh) ||
-            i - mw_vec_last(&costs->groups) >= GROUP_SAMPLES)
-            mw_vec_push(costs->arena, &costs->groups, i);
-    mw_parallel(costs->threads, costs->groups.count, solve_group, costs);
-    for (int i = 0; i < queue->count; i++)
-        costs->effort += queue->at[i]->effort;
-    queue->count = 0;
+    mw_stage_samples_solve(costs->queue.at, costs->queue.count, &costs->pricing, costs->threads);
+    for (int i = 0; i < costs->queue.count; i++)
+        costs->effort += costs->queue.at[i]->effort;
+    costs->queue.count = 0;
 }
 
 /* ---- Extrapolation ---- */

@@ -3,13 +3,14 @@
  * Out: its costs (sample.h). */
 #include "passes/stages/sample.h"
 
+#include "base/threads.h"
 #include "cost/units.h"
 #include "passes/sharding/footprint.h"
 #include "passes/sharding/liveness.h"
 #include "passes/tuning.h"
-#include "solver/core/table.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct {
     MwArena *arena; /* of the thread that solves */
@@ -213,17 +214,64 @@ static void solve_sample(MwStageSample *sample, const MwStagePricing *pricing, M
     mw_arena_free(&s.arena);
 }
 
-void mw_stage_samples_solve(MwStageSample *const *samples, int count, const MwStagePricing *pricing)
+/* ---- Groups of samples ---- */
+
+/* Consecutive samples of one mesh, at most GROUP_SAMPLES, solved one after another: more of them
+ * would leave threads idle. */
+enum { GROUP_SAMPLES = 16 };
+
+typedef struct {
+    const MwStagePricing *pricing;
+    MwStageSample **samples;
+    MW_VEC(int) ends; /* of the groups, as indices of samples */
+} Groups;
+
+/* Orders samples by mesh, and then by what they have in common. */
+static int by_mesh(const void *a, const void *b)
 {
+    const MwStageSample *x = *(MwStageSample *const *)a, *y = *(MwStageSample *const *)b;
+    if (x->mesh.axis_count != y->mesh.axis_count)
+        return x->mesh.axis_count - y->mesh.axis_count;
+    for (int i = 0; i < x->mesh.axis_count; i++)
+        if (x->mesh.size[i] != y->mesh.size[i])
+            return x->mesh.size[i] - y->mesh.size[i];
+    if (x->begin != y->begin)
+        return x->begin - y->begin;
+    if (x->end != y->end)
+        return x->end - y->end;
+    return x->recomputes != y->recomputes ? x->recomputes - y->recomputes
+                                          : x->is_sequential - y->is_sequential;
+}
+
+static void solve_group(void *context, int group)
+{
+    const Groups *groups = context;
     MwArena *arena = mw_arena_new();
     MwTables *tables = mw_tables_new(arena);
-    for (int i = 0; i < count; i++) {
+    for (int i = group > 0 ? groups->ends.at[group - 1] : 0; i < groups->ends.at[group]; i++) {
         if (mw_arena_bytes(arena) > SHARED_BYTES) {
             mw_arena_free(&arena);
             arena = mw_arena_new();
             tables = mw_tables_new(arena);
         }
-        solve_sample(samples[i], pricing, tables);
+        solve_sample(groups->samples[i], groups->pricing, tables);
     }
     mw_arena_free(&arena);
+}
+
+void mw_stage_samples_solve(MwStageSample **samples, int count, const MwStagePricing *pricing,
+                            int threads)
+{
+    MwArena *scratch = mw_arena_new();
+    Groups groups = {.pricing = pricing, .samples = samples};
+    if (count > 1)
+        qsort(samples, (size_t)count, sizeof *samples, by_mesh);
+    for (int i = 1, begin = 0; i <= count; i++)
+        if (i == count || i - begin == GROUP_SAMPLES ||
+            !mw_mesh_equal(&samples[i]->mesh, &samples[begin]->mesh)) {
+            mw_vec_push(scratch, &groups.ends, i);
+            begin = i;
+        }
+    mw_parallel(threads, groups.ends.count, solve_group, &groups);
+    mw_arena_free(&scratch);
 }
