@@ -110,6 +110,11 @@ typedef struct {
     double time_s;
 } MwSolution;
 
+/* Cost tables, and results of operations on them (solver/core/table.h); all lie in `arena`. */
+typedef struct MwTables MwTables;
+
+MwTables *mw_tables_new(MwArena *arena);
+
 typedef struct {
     double time_limit_s; /* 0: no time limit; the effort is bounded in any case */
     const volatile sig_atomic_t *interrupt; /* work ends once it is not 0; may be NULL */
@@ -122,6 +127,9 @@ typedef struct {
                       ascents end after MW_TUNED_QUICK_VISITS visits */
     bool relax;    /* if no choice keeps the limit: find the least peak, and the least cost at it */
     FILE *log;     /* receives a line per step; NULL: no log */
+    /* Serves solutions of problems that are alike in large parts, one solution at a time. Answers
+     * do not depend on it. NULL: each solution has its own */
+    MwTables *tables;
     /* Called for each new incumbent and each better bound; NULL: never called. */
     void (*report)(void *context, const MwSolution *so_far, double time_s);
     void *context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* In:  the model before `stages`.
- * Out: models cut into micro-batches (model.h), each made at the first request. */
+ * Out: models cut into micro-batches (model.h), each made on request. */
 #include "passes/stages/batching.h"
 
 #include <limits.h>
@@ -45,59 +45,69 @@ void mw_stage_batchings_free(MwStageBatchings *batchings)
 bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *compilation,
                             int threads)
 {
-    if (batching->is_made)
-        return batching->model != NULL;
-    batching->is_made = true;
+    if (batching->model || (batching->is_made && !batching->is_possible))
+        return batching->is_possible;
     MwDiags *diags = mw_diags_new(compilation->arena);
+    batching->is_made = true;
     batching->model = mw_stage_model_new(compilation, batching->micro_batches, diags);
-    if (batching->model)
-        batching->costs = mw_stage_costs_new(batching->model->arena, batching->model, threads);
-    return batching->model != NULL;
+    batching->is_possible = batching->model != NULL;
+    if (!batching->is_possible)
+        return false;
+    batching->compilation = compilation;
+    batching->layer_count = batching->model->layer_count;
+    batching->costs = mw_stage_costs_new(batching->model->arena, batching->model, threads);
+    for (int recomputes = 0; recomputes < MW_COUNT(batching->whole); recomputes++)
+        batching->whole[recomputes] = mw_stage_costs_whole(batching->costs, recomputes);
+    return true;
+}
+
+bool mw_stage_batching_measure(MwStageBatching *batching, const MwCompilation *compilation,
+                               int threads)
+{
+    if (!batching->is_made && mw_stage_batching_make(batching, compilation, threads)) {
+        mw_stage_model_free(&batching->model);
+        batching->costs = NULL;
+    }
+    return batching->is_possible;
 }
 
 /* ---- Estimates ---- */
-
-static const MwCompilation *compilation_of(const MwStageBatching *batching)
-{
-    return &batching->model->lowered[false];
-}
 
 /* Whether all devices together can hold the model with so many micro-batches in flight. */
 static bool is_enough(const MwStageBatching *batching, const MwStageCost *all, double memory_bytes,
                       int in_flight)
 {
     double bytes = all->kept_bytes + in_flight * (all->saved_bytes + all->late_bytes);
-    return bytes <= memory_bytes * mw_cluster_devices(compilation_of(batching)->cluster);
+    return bytes <= memory_bytes * mw_cluster_devices(batching->compilation->cluster);
 }
 
 bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes, int in_flight)
 {
-    bool recomputes = compilation_of(batching)->options.remat != MW_REMAT_NONE;
-    MwStageCost all = mw_stage_costs_whole(batching->costs, recomputes);
-    return is_enough(batching, &all, memory_bytes, in_flight);
+    bool recomputes = batching->compilation->options.remat != MW_REMAT_NONE;
+    return is_enough(batching, &batching->whole[recomputes], memory_bytes, in_flight);
 }
 
 /* Seconds of `rounds` rounds of micro-batches and the update, shared evenly by all devices. */
 static double even_pipeline_s(const MwStageBatching *batching, const MwStageCost *all, int rounds)
 {
-    int devices = mw_cluster_devices(compilation_of(batching)->cluster);
+    int devices = mw_cluster_devices(batching->compilation->cluster);
     return (mw_stage_cost_time_s(all) * rounds + all->step_s) / devices;
 }
 
 MwStageEstimate mw_stage_batching_estimate(const MwStageBatching *batching, double memory_bytes)
 {
-    MwRemat remat = compilation_of(batching)->options.remat;
-    int devices = mw_cluster_devices(compilation_of(batching)->cluster);
-    int most = (int)mw_min(batching->model->layer_count, devices), count = batching->micro_batches;
+    MwRemat remat = batching->compilation->options.remat;
+    int devices = mw_cluster_devices(batching->compilation->cluster);
+    int most = (int)mw_min(batching->layer_count, devices), count = batching->micro_batches;
     MwStageEstimate best = {INFINITY, INFINITY};
     for (int recomputes = remat == MW_REMAT_ALL; recomputes <= (remat != MW_REMAT_NONE);
          recomputes++) {
-        MwStageCost all = mw_stage_costs_whole(batching->costs, recomputes);
+        const MwStageCost *all = &batching->whole[recomputes];
         for (int stages = 2; stages <= most; stages++) {
-            if (!is_enough(batching, &all, memory_bytes, (int)mw_min(stages, count)))
+            if (!is_enough(batching, all, memory_bytes, (int)mw_min(stages, count)))
                 continue;
-            best.usual_s = fmin(best.usual_s, even_pipeline_s(batching, &all, count + stages - 1));
-            best.least_s = fmin(best.least_s, even_pipeline_s(batching, &all, count));
+            best.usual_s = fmin(best.usual_s, even_pipeline_s(batching, all, count + stages - 1));
+            best.least_s = fmin(best.least_s, even_pipeline_s(batching, all, count));
         }
     }
     return best;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The numbers of micro-batches that the search may choose, each with the model cut into that many,
- * and an estimate of the best step time with each. */
+ * and an estimate of the best step time with each. The estimates need what the whole model costs
+ * on one device; a model that takes much memory is kept only while layouts with it are sought. */
 #ifndef MW_PASSES_STAGES_BATCHING_H
 #define MW_PASSES_STAGES_BATCHING_H
 
@@ -9,9 +10,13 @@
 /* One number of micro-batches. */
 typedef struct {
     int micro_batches;
-    bool is_made;        /* the fields below are set */
-    MwStageModel *model; /* NULL: the batch cannot be cut into so many */
-    MwStageCosts *costs; /* in the model's arena */
+    bool is_made;                     /* the fields below are set */
+    bool is_possible;                 /* the batch can be cut into so many */
+    int layer_count;                  /* of the model */
+    MwStageCost whole[2];             /* the model on one device, without and with recomputation */
+    MwStageModel *model;              /* NULL: not made, or freed again */
+    MwStageCosts *costs;              /* in the model's arena */
+    const MwCompilation *compilation; /* which the model is a copy of */
 } MwStageBatching;
 
 typedef MW_VEC(MwStageBatching) MwStageBatchings;
@@ -22,10 +27,15 @@ typedef MW_VEC(MwStageBatching) MwStageBatchings;
 MwStageBatchings mw_stage_batchings(const MwCompilation *compilation);
 void mw_stage_batchings_free(MwStageBatchings *batchings);
 
-/* Makes the model and its costs at the first call. False if the batch cannot be cut into so
+/* Makes the model and its costs, unless they are there. False if the batch cannot be cut into so
  * many. */
 bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *compilation,
                             int threads);
+
+/* Makes what mw_stage_batching_fits and mw_stage_batching_estimate need, at the first call. A model
+ * that this takes is freed again. False as above. */
+bool mw_stage_batching_measure(MwStageBatching *batching, const MwCompilation *compilation,
+                               int threads);
 
 /* Whether the devices of the cluster, with `memory_bytes` each, have memory enough in total for
  * `in_flight` micro-batches; with recomputation unless the user forbids it. */

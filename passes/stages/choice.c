@@ -113,7 +113,7 @@ static bool bound_candidate(void *context, int begin, int end, int submesh, MwSt
 static bool is_spent(void *context)
 {
     const ChoiceSearch *c = context;
-    return mw_stage_costs_effort(c->query->costs) > MW_TUNED_STAGE_EFFORT;
+    return mw_stage_costs_effort(c->query->costs) >= c->query->most_effort;
 }
 
 static bool is_known(void *context, int begin, int end, int submesh)

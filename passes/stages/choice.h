@@ -17,6 +17,8 @@ typedef struct {
     int least_devices;      /* fewest devices of a stage */
     int most_devices;       /* most devices of a stage; 0: no limit */
     const int *layer_stage; /* [layers] pinned stage, -1: free; NULL: all are free */
+    int64_t most_effort;    /* of `costs`, beyond which only layouts of stages whose costs are known
+                               are compared */
     double memory_bytes;    /* of a device */
 } MwStageChoiceQuery;
 

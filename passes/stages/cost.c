@@ -7,7 +7,6 @@
  * from samples of single layers. */
 #include "passes/stages/cost.h"
 
-#include "base/threads.h"
 #include "ir/key_map.h"
 #include "passes/stages/extrapolate.h"
 #include "passes/tuning.h"
@@ -99,15 +98,9 @@ int64_t mw_stage_costs_effort(const MwStageCosts *costs)
     return costs->effort;
 }
 
-static void solve_queued(void *context, int i)
-{
-    const MwStageCosts *costs = context;
-    mw_stage_sample_solve(costs->queue.at[i], &costs->pricing);
-}
-
 static void solve_requested(MwStageCosts *costs)
 {
-    mw_parallel(costs->threads, costs->queue.count, solve_queued, costs);
+    mw_stage_samples_solve(costs->queue.at, costs->queue.count, &costs->pricing, costs->threads);
     for (int i = 0; i < costs->queue.count; i++)
         costs->effort += costs->queue.at[i]->effort;
     costs->queue.count = 0;

@@ -3,16 +3,19 @@
  * Out: its costs (sample.h). */
 #include "passes/stages/sample.h"
 
+#include "base/threads.h"
 #include "cost/units.h"
 #include "passes/sharding/footprint.h"
 #include "passes/sharding/liveness.h"
 #include "passes/tuning.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 typedef struct {
     MwArena *arena; /* of the thread that solves */
     const MwStagePricing *pricing;
+    MwTables *tables; /* that samples of one group share */
     MwStageSample *sample;
     MwIntraProblem *intra;
     const MwLife *lives;
@@ -21,6 +24,9 @@ typedef struct {
 /* What takes about as much time as building an entry of a cost table: visits of entries by the
  * solver. A node takes as much as NODE_ENTRIES of these, beside the entries of its edges. */
 enum { ENTRY_VISITS = 16, NODE_ENTRIES = 64 };
+
+/* Tables that samples share are freed beyond this. */
+enum { SHARED_BYTES = 64 << 20 };
 
 typedef enum { TRANSIENT, KEPT, SAVED, SAVED_LATE, SAVED_FOR_WEIGHTS, LIFETIME_COUNT } Lifetime;
 
@@ -154,8 +160,8 @@ static void solve_at(const SampleSolve *s, int price)
     MwStageSample *sample = s->sample;
     const double prices[MW_MEMORY_PRICES] = {0, MW_TUNED_LOW_PRICE, MW_TUNED_HIGH_PRICE};
     MwProblem problem = add_memory_price(s, prices[price]);
-    MwSolution solution =
-        mw_solve(s->arena, &problem, &(MwSolveOptions){.gap = MW_TUNED_STAGE_GAP, .quick = true});
+    const MwSolveOptions options = {.gap = MW_TUNED_STAGE_GAP, .quick = true, .tables = s->tables};
+    MwSolution solution = mw_solve(s->arena, &problem, &options);
     sample->effort += count_entries(&problem) + solution.visits / ENTRY_VISITS;
     sample->possible[price] = solution.choice != NULL;
     if (!solution.choice)
@@ -179,10 +185,11 @@ static MwFlight unit_flight(int micro_batches)
     return flight;
 }
 
-void mw_stage_sample_solve(MwStageSample *sample, const MwStagePricing *pricing)
+static void solve_sample(MwStageSample *sample, const MwStagePricing *pricing, MwTables *tables)
 {
     const MwStageModel *model = pricing->model;
-    SampleSolve s = {.arena = mw_arena_new(), .pricing = pricing, .sample = sample};
+    SampleSolve s = {
+        .arena = mw_arena_new(), .pricing = pricing, .tables = tables, .sample = sample};
     MwGraph graph = *sample->graph;
     graph.arena = s.arena;
     MwFlight flight = unit_flight(model->micro_batches);
@@ -205,4 +212,66 @@ void mw_stage_sample_solve(MwStageSample *sample, const MwStagePricing *pricing)
             solve_at(&s, price);
     }
     mw_arena_free(&s.arena);
+}
+
+/* ---- Groups of samples ---- */
+
+/* Consecutive samples of one mesh, at most GROUP_SAMPLES, solved one after another: more of them
+ * would leave threads idle. */
+enum { GROUP_SAMPLES = 16 };
+
+typedef struct {
+    const MwStagePricing *pricing;
+    MwStageSample **samples;
+    MW_VEC(int) ends; /* of the groups, as indices of samples */
+} Groups;
+
+/* Orders samples by mesh, and then by what they have in common. */
+static int by_mesh(const void *a, const void *b)
+{
+    const MwStageSample *x = *(MwStageSample *const *)a, *y = *(MwStageSample *const *)b;
+    if (x->mesh.axis_count != y->mesh.axis_count)
+        return x->mesh.axis_count - y->mesh.axis_count;
+    for (int i = 0; i < x->mesh.axis_count; i++)
+        if (x->mesh.size[i] != y->mesh.size[i])
+            return x->mesh.size[i] - y->mesh.size[i];
+    if (x->begin != y->begin)
+        return x->begin - y->begin;
+    if (x->end != y->end)
+        return x->end - y->end;
+    return x->recomputes != y->recomputes ? x->recomputes - y->recomputes
+                                          : x->is_sequential - y->is_sequential;
+}
+
+static void solve_group(void *context, int group)
+{
+    const Groups *groups = context;
+    MwArena *arena = mw_arena_new();
+    MwTables *tables = mw_tables_new(arena);
+    for (int i = group > 0 ? groups->ends.at[group - 1] : 0; i < groups->ends.at[group]; i++) {
+        if (mw_arena_bytes(arena) > SHARED_BYTES) {
+            mw_arena_free(&arena);
+            arena = mw_arena_new();
+            tables = mw_tables_new(arena);
+        }
+        solve_sample(groups->samples[i], groups->pricing, tables);
+    }
+    mw_arena_free(&arena);
+}
+
+void mw_stage_samples_solve(MwStageSample **samples, int count, const MwStagePricing *pricing,
+                            int threads)
+{
+    MwArena *scratch = mw_arena_new();
+    Groups groups = {.pricing = pricing, .samples = samples};
+    if (count > 1)
+        qsort(samples, (size_t)count, sizeof *samples, by_mesh);
+    for (int i = 1, begin = 0; i <= count; i++)
+        if (i == count || i - begin == GROUP_SAMPLES ||
+            !mw_mesh_equal(&samples[i]->mesh, &samples[begin]->mesh)) {
+            mw_vec_push(scratch, &groups.ends, i);
+            begin = i;
+        }
+    mw_parallel(threads, groups.ends.count, solve_group, &groups);
+    mw_arena_free(&scratch);
 }

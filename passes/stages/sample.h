@@ -55,8 +55,10 @@ typedef struct {
     int64_t effort; /* of the last call, in entries of cost tables (cost.h) */
 } MwStageSample;
 
-/* Solves the sample at the price levels in `wanted` and clears them. Works in an arena of its
- * own, so that different samples may be solved on different threads. */
-void mw_stage_sample_solve(MwStageSample *sample, const MwStagePricing *pricing);
+/* Solves samples at the price levels in `wanted` and clears them; orders `samples` anew. Samples of
+ * one mesh have layers in common, so groups of them share what the solver learns. The results do
+ * not depend on `threads`. */
+void mw_stage_samples_solve(MwStageSample **samples, int count, const MwStagePricing *pricing,
+                            int threads);
 
 #endif

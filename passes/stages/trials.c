@@ -4,7 +4,7 @@
  *
  * Numbers of micro-batches are tried in the order of an estimate (mw_stage_batching_estimate).
  * The search skips those whose lower bound is no better than the incumbent, the best layout so
- * far, and stops after the first few once it has done much work. Schedules other than 1F1B are
+ * far, and stops once SEARCH_EFFORT is spent. Schedules other than 1F1B are
  * tried where the bubble of 1F1B is worth removing. A single stage has one micro-batch, unless
  * memory or the user demands more. */
 #include "passes/stages/trials.h"
@@ -33,8 +33,10 @@ typedef struct {
     int devices;
     MwMemoryTarget target; /* of the memory of a device */
     MwStageBatchings batchings;
-    /* least step time of one stage in the last trial of it, whatever its memory */
-    double one_stage_s;
+    /* of one stage in the last trial of it: least step time, whatever its memory; micro-batches;
+     * memory that it needed, and the part of it that does not depend on their number */
+    double one_stage_s, one_stage_bytes, one_stage_kept_bytes;
+    int one_stage_micro_batches;
     MW_VEC(MwStageTrial) trials;
     MwStageTrials *out;
 } Trials;
@@ -47,6 +49,29 @@ static double target_bytes(const Trials *t)
 static bool make_batching(const Trials *t, MwStageBatching *batching)
 {
     return mw_stage_batching_make(batching, t->compilation, t->query->threads);
+}
+
+static bool measure_batching(const Trials *t, MwStageBatching *batching)
+{
+    return mw_stage_batching_measure(batching, t->compilation, t->query->threads);
+}
+
+/* What all samples so far took (mw_stage_costs_effort). */
+static int64_t effort_spent(const Trials *t)
+{
+    int64_t effort = 0;
+    for (int i = 0; i < t->batchings.count; i++)
+        if (t->batchings.at[i].costs)
+            effort += mw_stage_costs_effort(t->batchings.at[i].costs);
+    return effort;
+}
+
+/* The effort of a number of micro-batches at which its search ends: it may take STAGE_EFFORT, and
+ * no more than is left of SEARCH_EFFORT. */
+static int64_t most_effort(const Trials *t, const MwStageBatching *batching)
+{
+    int64_t left = MW_TUNED_SEARCH_EFFORT - effort_spent(t);
+    return mw_min(MW_TUNED_STAGE_EFFORT, mw_stage_costs_effort(batching->costs) + left);
 }
 
 /* ---- Trying ---- */
@@ -128,6 +153,11 @@ static MwStageLayout best_single_stage(Trials *t, const MwStageBatching *batchin
         if (!best.stage_count || is_better(t, &layout, &best))
             best = keep_layout(t, layout);
     }
+    if (best.stage_count) {
+        t->one_stage_micro_batches = best.micro_batches;
+        t->one_stage_bytes = best.needed_bytes;
+        t->one_stage_kept_bytes = best.stages[0].cost.kept_bytes;
+    }
     return best;
 }
 
@@ -137,6 +167,18 @@ static bool one_stage_is_no_faster(const Trials *t)
 {
     const MwStageLayout *best = incumbent(t);
     return best && t->one_stage_s >= best->step_s;
+}
+
+/* Whether one stage lacks memory with so many micro-batches, as far as the last trial of it tells:
+ * what each micro-batch needs shrinks as their number grows. */
+static bool one_stage_lacks_memory(const Trials *t, int micro_batches)
+{
+    if (t->one_stage_micro_batches == 0)
+        return false;
+    double shrunk = (double)t->one_stage_micro_batches / micro_batches;
+    double bytes =
+        t->one_stage_kept_bytes + (t->one_stage_bytes - t->one_stage_kept_bytes) * shrunk;
+    return bytes > (1 + MW_TUNED_ESTIMATE_MARGIN) * target_bytes(t);
 }
 
 /* Tries one stage with up to `most` more numbers of micro-batches, from index `next` on, for
@@ -149,10 +191,13 @@ static void try_single_stage(Trials *t, int *next, int most)
          (*next)++) {
         MwStageBatching *batching = &t->batchings.at[*next];
         bool is_last = *next == t->batchings.count - 1;
-        if (!make_batching(t, batching) ||
-            (!mw_stage_batching_fits(batching, target_bytes(t), 1) && (has_layout(t) || !is_last)))
+        if (!measure_batching(t, batching) ||
+            ((!mw_stage_batching_fits(batching, target_bytes(t), 1) ||
+              one_stage_lacks_memory(t, batching->micro_batches)) &&
+             (has_layout(t) || !is_last)))
             continue;
         left--;
+        make_batching(t, batching);
         MwStageLayout best = best_single_stage(t, batching);
         if (best.stage_count)
             add_layout(t, &best);
@@ -192,6 +237,7 @@ static void note_reason(Trials *t, const MwStageChoiceAnswer *answer)
 static MwStageReason try_schedule(Trials *t, RankedBatching *ranked, MwPipelineKind kind,
                                   int chunks, int meshes)
 {
+    make_batching(t, ranked->batching);
     MwStageChoiceQuery query = {.model = ranked->batching->model,
                                 .costs = ranked->batching->costs,
                                 .kind = kind,
@@ -199,6 +245,7 @@ static MwStageReason try_schedule(Trials *t, RankedBatching *ranked, MwPipelineK
                                 .meshes = meshes,
                                 .least_stages = t->query->least_stages,
                                 .layer_stage = t->query->layer_stage,
+                                .most_effort = most_effort(t, ranked->batching),
                                 .memory_bytes = target_bytes(t)};
     set_devices(t, &query);
     MwArena *scratch = mw_arena_new();
@@ -244,7 +291,7 @@ static bool is_schedule_wanted(const Trials *t, const RankedBatching *ranked, Mw
 static void try_chunks(Trials *t, RankedBatching *ranked, MwPipelineKind kind, int chunks)
 {
     int wanted = t->compilation->options.stages;
-    int most = (int)mw_min(t->devices, ranked->batching->model->layer_count / chunks);
+    int most = (int)mw_min(t->devices, ranked->batching->layer_count / chunks);
     if (wanted > 0 || chunks == 1)
         try_schedule(t, ranked, kind, chunks, wanted);
     for (int meshes = 2; meshes <= most && wanted == 0 && chunks > 1; meshes++)
@@ -312,7 +359,7 @@ static RankedBatching *rank_batchings(Trials *t, int *count)
     *count = 0;
     for (int i = 0; i < t->batchings.count; i++) {
         MwStageBatching *batching = &t->batchings.at[i];
-        if (make_batching(t, batching))
+        if (measure_batching(t, batching))
             ranking[(*count)++] =
                 (RankedBatching){.batching = batching,
                                  .estimate = mw_stage_batching_estimate(batching, target_bytes(t)),
@@ -323,13 +370,10 @@ static RankedBatching *rank_batchings(Trials *t, int *count)
     return ranking;
 }
 
-static int64_t work_done(const Trials *t)
+/* Whether what is left of the effort allows to try another number of micro-batches. */
+static bool has_effort_left(const Trials *t)
 {
-    int64_t work = 0;
-    for (int i = 0; i < t->batchings.count; i++)
-        if (t->batchings.at[i].costs)
-            work += mw_stage_costs_work(t->batchings.at[i].costs);
-    return work;
+    return effort_spent(t) < MW_TUNED_SEARCH_EFFORT;
 }
 
 /* Tries pipelines: the schedule of turn 1, which needs no more memory than any other, with each
@@ -340,9 +384,7 @@ static void try_pipelines(Trials *t)
     if (wanted == 1 || (wanted == 0 && t->devices == 1))
         return;
     RankedBatching *ranking = rank_batchings(t, &count);
-    for (; tried < count &&
-           (tried <= MW_TUNED_SHORTLIST_SIZE || work_done(t) < MW_TUNED_MAX_WORK_NODES);
-         tried++) {
+    for (; tried < count && (!incumbent(t) || has_effort_left(t)); tried++) {
         const MwStageLayout *best = incumbent(t);
         if (best && ranking[tried].estimate.least_s >= best->step_s)
             continue;
@@ -363,7 +405,7 @@ static void try_other_stage_counts(Trials *t)
     RankedBatching ranked = rank_batchings(t, &ranking_count)[0];
     if (own > 1)
         ranked.batching = mw_stage_batching_of(&t->batchings, best);
-    int most = (int)mw_min(ranked.batching->model->layer_count, t->devices);
+    int most = (int)mw_min(ranked.batching->layer_count, t->devices);
     MwPipelineKind kind = mw_usual_schedule(t->compilation);
     int chunks = mw_wanted_chunks(&t->compilation->options);
     for (int count = 2; count <= most; count++) {
@@ -378,15 +420,14 @@ static void try_other_stage_counts(Trials *t)
 /* ---- The search ---- */
 
 /* One stage comes first, as the incumbent that pipelines must improve on. After the pipelines,
- * one stage is tried with more micro-batches: with two more numbers if a layout fits and much
+ * one stage is tried with more micro-batches: with one more number if a layout fits and much
  * work is done, else all. */
 static void search_layouts(Trials *t)
 {
     int next = 0;
     try_single_stage(t, &next, 1);
     try_pipelines(t);
-    try_single_stage(t, &next,
-                     incumbent(t) && work_done(t) >= MW_TUNED_MAX_WORK_NODES ? 2 : INT_MAX);
+    try_single_stage(t, &next, incumbent(t) && !has_effort_left(t) ? 1 : INT_MAX);
     try_other_stage_counts(t);
 }
 

@@ -11,7 +11,7 @@
 #ifndef MW_SOLVER_CORE_TABLE_H
 #define MW_SOLVER_CORE_TABLE_H
 
-#include "base/arena.h"
+#include "solver/solver.h"
 
 #define MW_TABLE_ARITY 24
 
@@ -25,9 +25,6 @@ typedef struct {
     bool separated; /* mw_separate is known to leave the table as it is (separate.h) */
 } MwTable;
 
-typedef struct MwTables MwTables;
-
-MwTables *mw_tables_new(MwArena *arena);
 /* Makes tables in `arena`, with their entries (`at`) in the arena `contents`, which may outlive the
  * rest. */
 MwTables *mw_tables_new_with_contents(MwArena *arena, MwArena *contents);

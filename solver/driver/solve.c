@@ -410,7 +410,7 @@ MwSolution mw_solve_plain(MwArena *arena, const MwProblem *problem, const MwSolv
                        .step_scale = 1,
                        .start_s = mw_clock_s(),
                        .solution = &solution};
-    search.tables = mw_tables_new(search.scratch);
+    search.tables = options->tables ? options->tables : mw_tables_new(search.scratch);
     search.stop = mw_stop_of(options);
     solve(&search);
     if (!solution.choice)

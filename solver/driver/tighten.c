@@ -20,7 +20,8 @@ void mw_search_reduce(MwSearch *search, MwCore *core, const MwReduceLimits *limi
 
 void mw_search_shrink(MwSearch *search, MwCore *core)
 {
-    const MwReduceLimits limits = mw_reduce_shrinking(search->stop);
+    MwReduceLimits limits = mw_reduce_shrinking(search->stop);
+    limits.quick = search->options->quick && core->row_count == 0;
     mw_search_reduce(search, core, &limits);
 }
 

@@ -201,6 +201,7 @@ START_TEST(the_choice_is_the_best_of_all)
     prepare(&c, &cluster, (Text){.layers = choices[_i].layers}, (MwCompileOptions){0});
     MwStageModel *model = mw_stage_model_new(&c.compilation, choices[_i].micro_batches, c.diags);
     MwStageChoiceQuery query = {.model = model,
+                                .most_effort = INT64_MAX,
                                 .costs = mw_stage_costs_new(c.arena, model, 1),
                                 .kind = choices[_i].kind,
                                 .chunks = (int)mw_max(choices[_i].chunks, 1),
