@@ -174,7 +174,7 @@ static int compare(const void *a, const void *b)
 /* The first loss is on the ranks of one mesh. */
 static bool print_loss(const Bench *bench, double own, MwFault *fault)
 {
-    const bool has = mw_executor_mesh(bench->executor)->loss_count > 0;
+    const bool has = mw_executor_mesh(bench->executor)->metric_count > 0;
     double *all = MW_NEW(inner.arena, double, bench->transport->size);
     const double mine = has ? own : 0;
     if (!bench->transport->table->allgather(bench->transport, &mine, sizeof mine, all, fault))

@@ -236,6 +236,14 @@ MwValueId mw_outputs_find(const MwOutputs *outputs, const char *name)
     return mw_no_value();
 }
 
+bool mw_metric_is_loss(const MwGraph *graph, const char *name)
+{
+    for (int i = 0; i < graph->trains.count; i++)
+        if (graph->trains.at[i].loss == name)
+            return true;
+    return false;
+}
+
 bool mw_graph_has_phase(const MwGraph *graph, MwPhase phase)
 {
     for (int i = 0; i < graph->nodes.count; i++)

@@ -126,7 +126,7 @@ typedef MW_VEC(MwOverride) MwOverrides;
 
 /* A `train` statement. The pass update expresses it as nodes. */
 typedef struct {
-    const char *loss; /* the interned name of one of MwGraph.losses */
+    const char *loss; /* the interned name of one of MwGraph.metrics */
     MwSpan span;
     MwOptimizer optimizer;
     MwRate learning_rate;
@@ -149,7 +149,7 @@ typedef struct {
 typedef struct {
     const char *name;
     MwValueId value;
-} MwOutput; /* an output, a loss or a rate */
+} MwOutput; /* an output, a metric or a rate */
 typedef MW_VEC(MwOutput) MwOutputs;
 
 /* At the end of a step `target`, the value of a WEIGHT or STATE, becomes `value`. If `value`
@@ -177,10 +177,11 @@ typedef struct {
     MW_VEC(MwAssign) assigns;
     MW_VEC(MwPin) pins;
     MW_VEC(MwRepeat) repeats;
-    /* f32[], by unique interned names: what the train statements minimise. The node of a loss runs
-     * in the forward phase, or in the update if the loss is known only after the last micro-batch.
-     * The graph of a stage has the losses that the stage makes */
-    MwOutputs losses;
+    /* f32[], by unique interned names: the numbers that a run shows of each step. A loss is one
+     * that a train statement minimises; losses come first. The node of a metric runs in the forward
+     * phase, or in the update if the number is known only after the last micro-batch. The graph of
+     * a stage has the metrics that the stage makes */
+    MwOutputs metrics;
     /* f32[], in the update phase: the rates of train statements that are no numbers. They depend on
      * the number of the step alone. The pass update uses them up; then there are none */
     MwOutputs rates;
@@ -192,7 +193,7 @@ typedef struct {
 
 /* An empty graph in `arena`. `interner` must outlive it. */
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
-/* A new graph with the name, repeats, precision and train statements of `like`, without losses. */
+/* A new graph with the name, repeats, precision and train statements of `like`, without metrics. */
 MwGraph *mw_graph_new_like(const MwGraph *like);
 
 /* A node to be added. */
@@ -215,6 +216,9 @@ MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags);
 
 /* Names `value` `wanted`, with a suffix if that name is taken. */
 void mw_graph_rename(MwGraph *graph, MwValueId value, const char *wanted);
+
+/* Whether a train statement minimises the metric of that interned name. */
+bool mw_metric_is_loss(const MwGraph *graph, const char *name);
 
 /* The value with that interned name; no value if there is none. */
 MwValueId mw_graph_find(const MwGraph *graph, const char *interned);

@@ -218,9 +218,9 @@ const char *mw_loops_check(const MwGraph *graph, MwNodeId *node)
         node->index = n;
     }
     MwValueId left = mw_no_value();
-    for (int i = 0; i < graph->losses.count; i++)
-        if (leaves_loop(&loops, graph->losses.at[i].value))
-            left = graph->losses.at[i].value;
+    for (int i = 0; i < graph->metrics.count; i++)
+        if (leaves_loop(&loops, graph->metrics.at[i].value))
+            left = graph->metrics.at[i].value;
     for (int i = 0; i < graph->outputs.count; i++)
         if (leaves_loop(&loops, graph->outputs.at[i].value))
             left = graph->outputs.at[i].value;

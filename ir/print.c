@@ -368,7 +368,7 @@ static bool has_several_losses(const MwGraph *graph)
 
 static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train)
 {
-    MwValueId loss = mw_outputs_find(&graph->losses, train->loss);
+    MwValueId loss = mw_outputs_find(&graph->metrics, train->loss);
     if (!mw_has_value(loss))
         return;
     mw_text_printf(text, "  train %s with ", mw_value(graph, loss)->name);

@@ -70,8 +70,8 @@ void mw_rewrite_finish(MwRewrite *rewrite)
     MwGraph *to = rewrite->to;
     for (int i = 0; i < from->outputs.count; i++)
         mw_vec_push(to->arena, &to->outputs, form_of_output(rewrite, &from->outputs.at[i]));
-    for (int i = 0; i < from->losses.count; i++)
-        mw_vec_push(to->arena, &to->losses, form_of_output(rewrite, &from->losses.at[i]));
+    for (int i = 0; i < from->metrics.count; i++)
+        mw_vec_push(to->arena, &to->metrics, form_of_output(rewrite, &from->metrics.at[i]));
     for (int i = 0; i < from->rates.count; i++)
         mw_vec_push(to->arena, &to->rates, form_of_output(rewrite, &from->rates.at[i]));
     for (int i = 0; i < from->assigns.count; i++) {

@@ -26,7 +26,7 @@ MwNodeId mw_rewrite_copy(MwRewrite *rewrite, const MwNode *node);
 /* Copies `node` on other operands, which are values of `to`. */
 MwNodeId mw_rewrite_copy_on(MwRewrite *rewrite, const MwNode *node, const MwValueId *operands);
 
-/* Copies the outputs, losses, rates, assigns and pins of `from`. Pins of values without a form are
+/* Copies the outputs, metrics, rates, assigns and pins of `from`. Pins of values without a form are
  * dropped; all other values must have one. */
 void mw_rewrite_finish(MwRewrite *rewrite);
 

@@ -286,33 +286,35 @@ static bool check_precision(GraphCheck *check)
            fail(check, mw_span_none(), "the precision is %s", mw_type_name(precision));
 }
 
-static bool check_loss(GraphCheck *check, MwValueId loss, MwSpan span)
+static bool check_metric(GraphCheck *check, const MwOutput *metric)
 {
-    if (!value_exists(check, loss))
-        return fail(check, span, "the loss is no value");
+    if (!value_exists(check, metric->value))
+        return fail(check, mw_span_none(), "metric '%s' is no value", metric->name);
+    const MwNode *node = mw_value_node(check->graph, metric->value);
+    const MwTensor *tensor = mw_value_tensor(check->graph, metric->value);
+    const MwTensor scalar = mw_tensor_scalar(MW_F32);
     char type[MW_TENSOR_TEXT_BYTES];
-    MwTensor scalar = mw_tensor_scalar(MW_F32);
-    if (!mw_tensor_equal(mw_value_tensor(check->graph, loss), &scalar))
-        return fail(check, span, "the loss '%s' is %s and not f32[]", name_of(check, loss),
-                    mw_tensor_text(mw_value_tensor(check->graph, loss), type));
-    if (mw_value_node(check->graph, loss)->phase == MW_PHASE_BACKWARD)
-        return fail(check, span, "the loss '%s' runs backward", name_of(check, loss));
+    if (!mw_tensor_equal(tensor, &scalar))
+        return fail(check, node->origin.span, "metric '%s' is %s and not f32[]", metric->name,
+                    mw_tensor_text(tensor, type));
+    if (node->phase == MW_PHASE_BACKWARD)
+        return fail(check, node->origin.span, "metric '%s' runs backward", metric->name);
     return true;
 }
 
-/* A stage's graph has some of the losses that the train statements name. */
-static bool check_trains(GraphCheck *check)
+/* A stage's graph has some of the metrics of the model. */
+static bool check_metrics(GraphCheck *check)
 {
-    int named = 0;
-    for (int i = 0; i < check->graph->trains.count; i++) {
-        const MwTrain *train = &check->graph->trains.at[i];
-        MwValueId loss = mw_outputs_find(&check->graph->losses, train->loss);
-        named += mw_has_value(loss);
-        if (mw_has_value(loss) && !check_loss(check, loss, train->span))
+    const MwOutputs *metrics = &check->graph->metrics;
+    for (int i = 0; i < metrics->count; i++) {
+        if (!check_metric(check, &metrics->at[i]))
             return false;
+        if (i > 0 && mw_metric_is_loss(check->graph, metrics->at[i].name) &&
+            !mw_metric_is_loss(check->graph, metrics->at[i - 1].name))
+            return fail(check, mw_span_none(), "loss '%s' comes after a metric that is none",
+                        metrics->at[i].name);
     }
-    return named >= check->graph->losses.count ||
-           fail(check, mw_span_none(), "no train statement names a loss");
+    return true;
 }
 
 static bool check_loops(GraphCheck *check)
@@ -330,7 +332,7 @@ bool mw_graph_verify(const MwGraph *graph, const char *pass, MwDiags *diags)
     GraphCheck check = {.graph = graph, .pass = pass, .diags = diags, .arena = mw_arena_new()};
     bool good = check_repeats(&check) && check_nodes(&check) && check_outputs(&check) &&
                 check_assigns(&check) && check_pins(&check) && check_precision(&check) &&
-                check_trains(&check) && check_loops(&check);
+                check_metrics(&check) && check_loops(&check);
     mw_arena_free(&check.arena);
     return good;
 }

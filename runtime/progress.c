@@ -15,9 +15,9 @@ struct MwProgress {
     FILE *log;
     const char *log_path;
     int64_t first, last, every;
-    const char **loss_names;
-    int loss_count;
-    double items; /* per step */
+    const char **metric_names;
+    int metric_count, loss_count; /* losses come first */
+    double items;                 /* per step */
     const char *unit;
     /* Since the last line, and since the second step: the first warms up. */
     double line_s, total_s;
@@ -46,22 +46,23 @@ static void set_unit(MwProgress *progress, const MwPlan *plan)
     }
 }
 
-static void name_losses(MwArena *arena, MwProgress *progress, const MwPlan *plan)
+static void name_metrics(MwArena *arena, MwProgress *progress, const MwPlan *plan)
 {
     const MwPlanMesh *mesh;
+    progress->metric_count = mw_plan_metric_count(plan);
     progress->loss_count = mw_plan_loss_count(plan);
-    progress->loss_names = MW_NEW(arena, const char *, progress->loss_count);
-    for (int i = 0; i < progress->loss_count; i++)
-        progress->loss_names[i] = mw_plan_loss(plan, i, &mesh)->name;
+    progress->metric_names = MW_NEW(arena, const char *, progress->metric_count);
+    for (int i = 0; i < progress->metric_count; i++)
+        progress->metric_names[i] = mw_plan_metric(plan, i, &mesh)->name;
 }
 
 /* A model for inference has a column of NaN. */
 static void write_header(const MwProgress *progress)
 {
     fputs("step,", progress->log);
-    for (int i = 0; i < progress->loss_count; i++)
-        fprintf(progress->log, "%s,", progress->loss_names[i]);
-    fputs(progress->loss_count ? "seconds\n" : "loss,seconds\n", progress->log);
+    for (int i = 0; i < progress->metric_count; i++)
+        fprintf(progress->log, "%s,", progress->metric_names[i]);
+    fputs(progress->metric_count ? "seconds\n" : "loss,seconds\n", progress->log);
 }
 
 MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, int64_t last,
@@ -69,7 +70,7 @@ MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, 
 {
     MwProgress *progress = MW_NEW(arena, MwProgress, 1);
     *progress = (MwProgress){.first = first, .last = last, .every = 1, .log_path = log};
-    name_losses(arena, progress, plan);
+    name_metrics(arena, progress, plan);
     set_unit(progress, plan);
     while ((last - first + 1) / progress->every > MOST_LINES)
         progress->every *= 10;
@@ -98,11 +99,11 @@ static void print_duration(double time_s)
         printf("%lld h %lld min", seconds / 3600, seconds / 60 % 60);
 }
 
-static void print_line(MwProgress *progress, int64_t step, const double *losses)
+static void print_line(MwProgress *progress, int64_t step, const double *metrics)
 {
     printf("step %lld", (long long)step);
-    for (int i = 0; i < progress->loss_count; i++)
-        printf("  %s %.5f", progress->loss_names[i], losses[i]);
+    for (int i = 0; i < progress->metric_count; i++)
+        printf("  %s %.5f", progress->metric_names[i], metrics[i]);
     printf("  %.1f %s/s", progress->items * (double)progress->line_steps / progress->line_s,
            progress->unit);
     if (step < progress->last) {
@@ -117,22 +118,23 @@ static void print_line(MwProgress *progress, int64_t step, const double *losses)
     progress->line_steps = 0;
 }
 
-static bool write_row(const MwProgress *progress, int64_t step, const double *losses, double time_s)
+static bool write_row(const MwProgress *progress, int64_t step, const double *metrics,
+                      double time_s)
 {
     bool good = fprintf(progress->log, "%lld,", (long long)step) > 0;
-    for (int i = 0; i < progress->loss_count; i++)
-        good &= fprintf(progress->log, "%.9g,", losses[i]) > 0;
-    if (progress->loss_count == 0)
+    for (int i = 0; i < progress->metric_count; i++)
+        good &= fprintf(progress->log, "%.9g,", metrics[i]) > 0;
+    if (progress->metric_count == 0)
         good &= fprintf(progress->log, "%.9g,", (double)NAN) > 0;
     return good && fprintf(progress->log, "%.6f\n", time_s) > 0 && fflush(progress->log) == 0;
 }
 
-bool mw_progress_step(MwProgress *progress, int64_t step, const double *losses, double time_s,
+bool mw_progress_step(MwProgress *progress, int64_t step, const double *metrics, double time_s,
                       MwFault *fault)
 {
     bool is_finite = true;
     for (int i = 0; i < progress->loss_count; i++)
-        is_finite &= (bool)isfinite(losses[i]);
+        is_finite &= (bool)isfinite(metrics[i]);
     progress->line_s += time_s;
     progress->line_steps++;
     if (step > progress->first) {
@@ -141,8 +143,8 @@ bool mw_progress_step(MwProgress *progress, int64_t step, const double *losses, 
     }
     if (step == progress->first || step == progress->last || step % progress->every == 0 ||
         progress->line_s > patience_s || !is_finite)
-        print_line(progress, step, losses);
-    if (progress->log && !write_row(progress, step, losses, time_s))
+        print_line(progress, step, metrics);
+    if (progress->log && !write_row(progress, step, metrics, time_s))
         return mw_fault_set(fault, "cannot write %s: %s", progress->log_path, strerror(errno));
     return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run shows of itself: progress lines on standard output, and the log of losses as CSV. */
+/* What a run shows of itself: progress lines on standard output, and the log of metrics as CSV. */
 #ifndef MW_RUNTIME_PROGRESS_H
 #define MW_RUNTIME_PROGRESS_H
 
@@ -13,8 +13,8 @@ typedef struct MwProgress MwProgress;
  * after a fault. */
 MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, int64_t last,
                              const char *log, MwFault *fault);
-/* Step `step` took `time_s`. losses: [mw_plan_loss_count] */
-bool mw_progress_step(MwProgress *progress, int64_t step, const double *losses, double time_s,
+/* Step `step` took `time_s`. metrics: [mw_plan_metric_count] */
+bool mw_progress_step(MwProgress *progress, int64_t step, const double *metrics, double time_s,
                       MwFault *fault);
 bool mw_progress_close(MwProgress **progress, MwFault *fault);
 

@@ -148,7 +148,7 @@ enum { SIGN_INTERRUPTED = 1, SIGN_DATA = 2 };
 /* The message from a rank to all others after a step. */
 typedef struct {
     int64_t signs;
-    double losses[]; /* [mw_plan_loss_count] those that its mesh has */
+    double metrics[]; /* [mw_plan_metric_count] those that its mesh has */
 } StepMessage;
 
 /* Room for the message of this rank and those of all. */
@@ -161,7 +161,7 @@ typedef struct {
 static Messages messages_new(const Run *run)
 {
     Messages messages = {.bytes = sizeof(StepMessage) +
-                                  sizeof(double) * (size_t)mw_plan_loss_count(run->plan)};
+                                  sizeof(double) * (size_t)mw_plan_metric_count(run->plan)};
     messages.own = mw_arena_alloc(run->arena, messages.bytes);
     messages.all = mw_arena_alloc(run->arena, messages.bytes * (size_t)run->transport->size);
     return messages;
@@ -173,7 +173,7 @@ static const StepMessage *message_of(const Messages *messages, int rank)
 }
 
 /* Exchanges the messages of all ranks: afterwards the own one has the signs that any rank has set,
- * and every loss from a rank that has it. */
+ * and every metric from a rank that has it. */
 static void share_messages(Run *run, const Messages *messages)
 {
     MwFault fault;
@@ -185,9 +185,9 @@ static void share_messages(Run *run, const Messages *messages)
         end_all(run, run->step + 1, &fault);
     for (int r = 0; r < run->transport->size; r++)
         own->signs |= message_of(messages, r)->signs;
-    for (int i = 0; i < mw_plan_loss_count(run->plan); i++) {
-        mw_plan_loss(run->plan, i, &mesh);
-        own->losses[i] = message_of(messages, mesh->first_rank)->losses[i];
+    for (int i = 0; i < mw_plan_metric_count(run->plan); i++) {
+        mw_plan_metric(run->plan, i, &mesh);
+        own->metrics[i] = message_of(messages, mesh->first_rank)->metrics[i];
     }
 }
 
@@ -422,7 +422,7 @@ static bool take_output(void *context, int output, int64_t step, const MwBox *bo
 
 /* The results of a step. */
 typedef struct {
-    const double *losses;
+    const double *metrics;
     double time_s;
     int64_t signs;
 } Outcome;
@@ -432,11 +432,11 @@ static Outcome run_step(Run *run, const MwExecutorData *data, const Messages *me
     MwFault fault;
     StepMessage *own = messages->own;
     double begin_s = mw_clock_s();
-    if (!mw_executor_step(run->executor, run->step + 1, data, own->losses, &fault) ||
+    if (!mw_executor_step(run->executor, run->step + 1, data, own->metrics, &fault) ||
         !mw_outputs_end_step(run->outputs, &fault))
         end_all(run, run->step + 1, &fault);
     share_messages(run, messages);
-    return (Outcome){own->losses, mw_clock_s() - begin_s, own->signs};
+    return (Outcome){own->metrics, mw_clock_s() - begin_s, own->signs};
 }
 
 /* False where a loss is not finite. */
@@ -445,13 +445,13 @@ static bool check_losses(const Run *run, const Outcome *outcome)
     const int count = mw_plan_loss_count(run->plan);
     const MwPlanMesh *mesh;
     for (int i = 0; i < count; i++) {
-        if (isfinite(outcome->losses[i]))
+        if (isfinite(outcome->metrics[i]))
             continue;
-        const char *name = mw_plan_loss(run->plan, i, &mesh)->name;
+        const char *name = mw_plan_metric(run->plan, i, &mesh)->name;
         if (run->transport->rank == 0)
             fprintf(stderr, "meshwright: the loss%s%s of step %lld is %f: training ends here\n",
                     count > 1 ? " " : "", count > 1 ? name : "", (long long)run->step,
-                    outcome->losses[i]);
+                    outcome->metrics[i]);
         return false;
     }
     return true;
@@ -464,7 +464,7 @@ static bool finish_step(Run *run, const Outcome *outcome)
     if (outcome->signs & SIGN_DATA)
         return agree(run, !run->data_failed, &run->data_fault);
     if (run->progress &&
-        !mw_progress_step(run->progress, run->step + 1, outcome->losses, outcome->time_s, &fault))
+        !mw_progress_step(run->progress, run->step + 1, outcome->metrics, outcome->time_s, &fault))
         end_all(run, run->step + 1, &fault);
     run->step++;
     return check_losses(run, outcome);

@@ -25,10 +25,10 @@ static bool verify_rank(MwArena *arena, const MwPlan *plan, int rank, MwFault *f
     MwDevice *device = mw_device_check_new(arena);
     MwTransport *transport = mw_transport_solo_new(arena, rank, plan->rank_count);
     MwExecutor *executor = mw_executor_new(arena, plan, device, transport, NULL, fault);
-    double *losses = MW_NEW(arena, double, mw_plan_loss_count(plan));
+    double *metrics = MW_NEW(arena, double, mw_plan_metric_count(plan));
     bool good = executor && mw_executor_start(executor, 1, fault) &&
-                mw_executor_step(executor, 1, &data, losses, fault) &&
-                mw_executor_step(executor, 2, &data, losses, fault);
+                mw_executor_step(executor, 1, &data, metrics, fault) &&
+                mw_executor_step(executor, 2, &data, metrics, fault);
     mw_transport_free(&transport, device);
     mw_device_free(&device);
     return good;

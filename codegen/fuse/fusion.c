@@ -111,8 +111,8 @@ static void find_stored(MwFusion *f)
         store(f, graph->outputs.at[i].value);
     for (int i = 0; i < graph->assigns.count; i++)
         store(f, graph->assigns.at[i].value);
-    for (int i = 0; i < graph->losses.count; i++)
-        store(f, graph->losses.at[i].value);
+    for (int i = 0; i < graph->metrics.count; i++)
+        store(f, graph->metrics.at[i].value);
 }
 
 /* Drops the units that were merged into others. */

@@ -82,8 +82,8 @@ static Wants find_wants(MwFusion *f)
         note_leaving(&w, graph->outputs.at[i].value);
     for (int i = 0; i < graph->assigns.count; i++)
         note_leaving(&w, graph->assigns.at[i].value);
-    for (int i = 0; i < graph->losses.count; i++)
-        note_leaving(&w, graph->losses.at[i].value);
+    for (int i = 0; i < graph->metrics.count; i++)
+        note_leaving(&w, graph->metrics.at[i].value);
     return w;
 }
 

@@ -303,8 +303,8 @@ static Attempt begin_attempt(const Dependencies *d, Rule rule)
         a.uses[v] = d->readers.begin[v + 1] - d->readers.begin[v];
     for (int i = 0; i < graph->outputs.count; i++)
         a.uses[mw_legal_root(d->legal, graph->outputs.at[i].value).index]++;
-    for (int i = 0; i < graph->losses.count; i++)
-        a.uses[mw_legal_root(d->legal, graph->losses.at[i].value).index]++;
+    for (int i = 0; i < graph->metrics.count; i++)
+        a.uses[mw_legal_root(d->legal, graph->metrics.at[i].value).index]++;
     for (int u = 0; u < units; u++) {
         a.waits[u] = d->reads.begin[u + 1] - d->reads.begin[u];
         for (int i = d->reads.begin[u]; i < d->reads.begin[u + 1] && loop_of(&a, u) >= 0; i++)

@@ -63,8 +63,8 @@ static void store_ends(MwLegalizer *l)
         graph->phase = mw_value_node(graph, *value)->phase;
         *value = mw_legal_dense(l, *value, mw_legal_tensor(l, *value)->type);
     }
-    for (int i = 0; i < graph->losses.count; i++) {
-        MwValueId *value = &graph->losses.at[i].value;
+    for (int i = 0; i < graph->metrics.count; i++) {
+        MwValueId *value = &graph->metrics.at[i].value;
         graph->phase = mw_value_node(graph, *value)->phase;
         *value = mw_legal_dense(l, *value, MW_F32);
     }
@@ -79,8 +79,8 @@ static void need(const MwGraph *graph, bool *needed, MwValueId value)
 static bool *find_needed(const MwGraph *graph)
 {
     bool *needed = MW_NEW(graph->arena, bool, graph->nodes.count);
-    for (int i = 0; i < graph->losses.count; i++)
-        need(graph, needed, graph->losses.at[i].value);
+    for (int i = 0; i < graph->metrics.count; i++)
+        need(graph, needed, graph->metrics.at[i].value);
     for (int i = 0; i < graph->outputs.count; i++)
         need(graph, needed, graph->outputs.at[i].value);
     for (int i = 0; i < graph->assigns.count; i++)

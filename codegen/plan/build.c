@@ -265,18 +265,18 @@ static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanM
 /* Room for what the stages of a mesh add. */
 static void make_room(const Builder *b, int index, MwPlanMesh *mesh)
 {
-    int nodes = 0, outputs = 0, losses = 0, operators = 0, stages = 0;
+    int nodes = 0, outputs = 0, metrics = 0, operators = 0, stages = 0;
     for (int s = index; s < staging_of(b)->stage_count; s += staging_of(b)->mesh_count) {
         const MwStage *stage = &b->compilation->stages[s];
         nodes += stage->local->graph->nodes.count;
         outputs += stage->local->graph->outputs.count;
-        losses += stage->local->graph->losses.count;
+        metrics += stage->local->graph->metrics.count;
         operators += stage->report ? stage->report->count : 0;
         stages++;
     }
     mesh->inputs = MW_NEW(b->arena, MwPlanInput, nodes);
     mesh->outputs = MW_NEW(b->arena, MwPlanOutput, outputs);
-    mesh->losses = MW_NEW(b->arena, MwPlanLoss, losses);
+    mesh->metrics = MW_NEW(b->arena, MwPlanMetric, metrics);
     mesh->weights = MW_NEW(b->arena, MwPlanWeight, nodes);
     mesh->operators = MW_NEW(b->arena, MwPlanOperator, operators);
     mesh->programs = MW_NEW(b->arena, MwPlanProgram, MW_PHASE_COUNT * stages);
@@ -305,7 +305,7 @@ static void build_stage(Builder *b, int index)
     stage->operator_count = mesh->operator_count - stage->first_operator;
     mw_stage_builder_inputs(s);
     mw_stage_builder_outputs(s);
-    mw_stage_builder_losses(s);
+    mw_stage_builder_metrics(s);
     mw_stage_builder_weights(s);
 }
 

@@ -80,24 +80,25 @@ void mw_stage_builder_outputs(const MwStageBuilder *s)
     }
 }
 
-/* The place of a loss among those of the model. */
-static int loss_index(const MwGraph *model, const char *name)
+/* The place of a metric among those of the model. */
+static int metric_index(const MwGraph *model, const char *name)
 {
     int i = 0;
-    while (model->losses.at[i].name != name)
+    while (model->metrics.at[i].name != name)
         i++;
     return i;
 }
 
-void mw_stage_builder_losses(const MwStageBuilder *s)
+void mw_stage_builder_metrics(const MwStageBuilder *s)
 {
     const MwGraph *graph = mw_stage_builder_graph(s);
-    for (int i = 0; i < graph->losses.count; i++) {
-        const MwOutput *loss = &graph->losses.at[i];
-        s->mesh->losses[s->mesh->loss_count++] =
-            (MwPlanLoss){.name = loss->name,
-                         .index = loss_index(s->compilation->graph, loss->name),
-                         .buffer = mw_stage_builder_buffer(s, loss->value)};
+    for (int i = 0; i < graph->metrics.count; i++) {
+        const MwOutput *metric = &graph->metrics.at[i];
+        s->mesh->metrics[s->mesh->metric_count++] =
+            (MwPlanMetric){.name = metric->name,
+                           .index = metric_index(s->compilation->graph, metric->name),
+                           .buffer = mw_stage_builder_buffer(s, metric->value),
+                           .minimised = mw_metric_is_loss(graph, metric->name)};
     }
 }
 

@@ -121,8 +121,8 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
     }
     for (int i = 0; i < graph->outputs.count; i++)
         note_leaving(&live, graph->outputs.at[i].value);
-    for (int i = 0; i < graph->losses.count; i++)
-        mw_live_note_use(&live, graph->losses.at[i].value, order->count);
+    for (int i = 0; i < graph->metrics.count; i++)
+        mw_live_note_use(&live, graph->metrics.at[i].value, order->count);
     return live;
 }
 

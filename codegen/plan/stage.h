@@ -34,11 +34,11 @@ static inline int mw_stage_builder_buffer(const MwStageBuilder *s, MwValueId leg
     return buffer;
 }
 
-/* These add the inputs, the outputs, the losses and the weights of the stage to the mesh, whose
+/* These add the inputs, the outputs, the metrics and the weights of the stage to the mesh, whose
  * arrays have room. */
 void mw_stage_builder_inputs(const MwStageBuilder *s);
 void mw_stage_builder_outputs(const MwStageBuilder *s);
-void mw_stage_builder_losses(const MwStageBuilder *s);
+void mw_stage_builder_metrics(const MwStageBuilder *s);
 void mw_stage_builder_weights(const MwStageBuilder *s);
 
 #endif

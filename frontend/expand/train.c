@@ -442,9 +442,9 @@ static const MwTrain *first_with_loss(const MwGraph *graph, const char *loss)
 /* The name of the loss that the value is of a statement before; NULL: it is a new one. */
 static const char *known_loss(const MwGraph *graph, MwValueId value)
 {
-    for (int i = 0; i < graph->losses.count; i++)
-        if (mw_value_equal(graph->losses.at[i].value, value))
-            return graph->losses.at[i].name;
+    for (int i = 0; i < graph->metrics.count; i++)
+        if (mw_value_equal(graph->metrics.at[i].value, value))
+            return graph->metrics.at[i].name;
     return NULL;
 }
 
@@ -475,7 +475,7 @@ static bool name_loss(MwExpander *ex, const MwExpr *expr, MwValueId value, MwTra
     }
     train->loss = known ? known : wanted ? wanted : free_loss_name(ex, expr);
     if (!known)
-        mw_vec_push(ex->arena, &ex->graph->losses, ((MwOutput){train->loss, value}));
+        mw_vec_push(ex->arena, &ex->graph->metrics, ((MwOutput){train->loss, value}));
     return true;
 }
 
@@ -534,10 +534,10 @@ static bool check_weight(MwExpander *ex, const char *weight)
 static void name_only_loss(MwExpander *ex)
 {
     MwGraph *graph = ex->graph;
-    if (graph->losses.count != 1)
+    if (graph->metrics.count != 1)
         return;
     const char *name = mw_intern(ex->interner, MW_ONE_LOSS);
-    graph->losses.at[0].name = name;
+    graph->metrics.at[0].name = name;
     for (int i = 0; i < graph->trains.count; i++)
         graph->trains.at[i].loss = name;
 }

@@ -359,8 +359,10 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
     d.next_loop = d.loops.count;
     MwValueId *by_weight = no_values(graph->arena, d.values);
     graph->phase = MW_PHASE_BACKWARD;
-    for (int i = 0; i < graph->losses.count; i++) {
-        d.loss = &graph->losses.at[i];
+    for (int i = 0; i < graph->metrics.count; i++) {
+        d.loss = &graph->metrics.at[i];
+        if (!mw_metric_is_loss(graph, d.loss->name))
+            continue;
         if (!differentiate_loss(&d, by_weight))
             return false;
     }

@@ -5,12 +5,12 @@
  * In:  a graph on the whole batch, and the number of micro-batches.
  * Out: the same sums by smaller nodes. Values that depend on the batch are those of one
  *      micro-batch; operators that count positions get the shape of the whole. A sum over the
- *      batch that is used once per step (a gradient, a loss, an output) is accumulated: a
+ *      batch that is used once per step (a gradient, a metric, an output) is accumulated: a
  *      state NAME.so_far, zero when the step begins, takes NAME.total = NAME.so_far + NAME after
  *      every micro-batch, and the update phase uses the total. Nodes that depend on such a total
  *      move to the update phase. Outputs that are not split leave the model in the update phase;
  *      with one micro-batch this is the only change.
- * Invariant: losses and gradients are those of the whole batch, up to the order of sums. The
+ * Invariant: metrics and gradients are those of the whole batch, up to the order of sums. The
  * divisor of
  *      a mean is a constant of the whole batch, so terms of means add up to the mean as terms of
  *      sums do to the sum. */
@@ -250,12 +250,12 @@ static void emit_late(MicroBatch *m, const MwNode *node)
     mw_rewrite_copy(&m->rewrite, &late);
 }
 
-/* [values] used by a node that waits for a total, by an output, an assign or a loss. */
+/* [values] used by a node that waits for a total, by an output, an assign or a metric. */
 static bool *find_used_late(const MwGraph *graph, const MwMicroState *state)
 {
     bool *used = MW_NEW(graph->arena, bool, graph->values.count);
-    for (int i = 0; i < graph->losses.count; i++)
-        used[graph->losses.at[i].value.index] = true;
+    for (int i = 0; i < graph->metrics.count; i++)
+        used[graph->metrics.at[i].value.index] = true;
     for (int i = 0; i < graph->outputs.count; i++)
         used[graph->outputs.at[i].value.index] = true;
     for (int i = 0; i < graph->assigns.count; i++)

@@ -16,7 +16,7 @@
  * Operators that depend on no input stay in f32: weights, whose updates are smaller than bf16
  * resolves, positions, and functions of these. So do operators with a type bf16 that the model
  * itself names. A cast gives the type that it names even if it changes nothing, so that a model
- * can keep f32. Losses, and the values assigned to weights and states, keep their types.
+ * can keep f32. Metrics, and the values assigned to weights and states, keep their types.
  * Invariant: the model computes the same function up to rounding to bf16.
  *
  * The classes are those of automatic mixed precision in PyTorch (torch.amp, "autocast op
@@ -180,12 +180,12 @@ static MwValueId cast_at_maker(Precision *p, MwValueId value, MwType type)
     return cast_to(p, value, type);
 }
 
-/* Restores the types of losses, rates and assigned values. */
+/* Restores the types of metrics, rates and assigned values. */
 static void restore_types(Precision *p)
 {
     MwGraph *to = p->rewrite.to;
-    for (int i = 0; i < to->losses.count; i++)
-        to->losses.at[i].value = cast_at_maker(p, to->losses.at[i].value, MW_F32);
+    for (int i = 0; i < to->metrics.count; i++)
+        to->metrics.at[i].value = cast_at_maker(p, to->metrics.at[i].value, MW_F32);
     for (int i = 0; i < to->rates.count; i++)
         to->rates.at[i].value = cast_at_maker(p, to->rates.at[i].value, MW_F32);
     for (int i = 0; i < to->assigns.count; i++) {

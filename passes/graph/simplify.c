@@ -241,8 +241,8 @@ static void mark(bool *live, const MwGraph *graph, MwValueId value)
 static bool *find_live(const MwGraph *graph, const MwLoops *loops)
 {
     bool *live = MW_NEW(graph->arena, bool, graph->nodes.count);
-    for (int i = 0; i < graph->losses.count; i++)
-        mark(live, graph, graph->losses.at[i].value);
+    for (int i = 0; i < graph->metrics.count; i++)
+        mark(live, graph, graph->metrics.at[i].value);
     for (int i = 0; i < graph->rates.count; i++)
         mark(live, graph, graph->rates.at[i].value);
     for (int i = 0; i < graph->outputs.count; i++)
@@ -286,8 +286,8 @@ static bool *find_used_once(const MwGraph *graph, const bool *is_kept)
             uses[graph->nodes.at[n].operands[k].index]++;
     for (int i = 0; i < graph->outputs.count; i++)
         uses[graph->outputs.at[i].value.index]++;
-    for (int i = 0; i < graph->losses.count; i++)
-        uses[graph->losses.at[i].value.index]++;
+    for (int i = 0; i < graph->metrics.count; i++)
+        uses[graph->metrics.at[i].value.index]++;
     for (int i = 0; i < graph->rates.count; i++)
         uses[graph->rates.at[i].value.index]++;
     for (int v = 0; v < graph->values.count; v++)

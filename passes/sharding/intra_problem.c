@@ -73,8 +73,8 @@ static MwStrategyRole *roles_of(const ProblemBuilder *b)
             roles[n] = MW_STRATEGY_PARTIAL;
     for (int i = 0; i < b->graph->outputs.count; i++)
         roles[mw_value(b->graph, b->graph->outputs.at[i].value)->node.index] = MW_STRATEGY_WHOLE;
-    for (int i = 0; i < b->graph->losses.count; i++)
-        roles[mw_value(b->graph, b->graph->losses.at[i].value)->node.index] = MW_STRATEGY_WHOLE;
+    for (int i = 0; i < b->graph->metrics.count; i++)
+        roles[mw_value(b->graph, b->graph->metrics.at[i].value)->node.index] = MW_STRATEGY_WHOLE;
     return roles;
 }
 

@@ -73,8 +73,8 @@ static void count_uses(LivenessWalk *walk)
         walk->uses[graph->outputs.at[i].value.index]++;
     for (int i = 0; i < graph->assigns.count; i++)
         walk->uses[graph->assigns.at[i].value.index]++;
-    for (int i = 0; i < graph->losses.count; i++)
-        walk->uses[graph->losses.at[i].value.index]++;
+    for (int i = 0; i < graph->metrics.count; i++)
+        walk->uses[graph->metrics.at[i].value.index]++;
 }
 
 static void live_until(LivenessWalk *walk, MwValueId value, int64_t end, MwPhase phase)
@@ -203,8 +203,8 @@ MwLife *mw_liveness(MwArena *arena, const MwGraph *graph, const MwFlight *flight
         walk.lives[graph->assigns.at[i].value.index].storage = MW_STORE_IN_PLACE;
     for (int i = 0; i < graph->outputs.count; i++)
         keep_output(&walk, graph->outputs.at[i].value);
-    for (int i = 0; i < graph->losses.count; i++)
-        live_until(&walk, graph->losses.at[i].value, graph->nodes.count, MW_PHASE_UPDATE);
+    for (int i = 0; i < graph->metrics.count; i++)
+        live_until(&walk, graph->metrics.at[i].value, graph->nodes.count, MW_PHASE_UPDATE);
     live_through_loops(&walk);
     for (int n = graph->nodes.count - 1; n >= 0; n--)
         walk_uses(&walk, n);

@@ -318,10 +318,10 @@ static void finish(Partition *p, const MwAssign *assigns)
         output.value = p->form[output.value.index];
         mw_vec_push(p->arena, &p->graph->outputs, output);
     }
-    for (int i = 0; i < p->global->losses.count; i++) {
-        MwOutput loss = p->global->losses.at[i];
-        loss.value = p->form[loss.value.index];
-        mw_vec_push(p->arena, &p->graph->losses, loss);
+    for (int i = 0; i < p->global->metrics.count; i++) {
+        MwOutput metric = p->global->metrics.at[i];
+        metric.value = p->form[metric.value.index];
+        mw_vec_push(p->arena, &p->graph->metrics, metric);
     }
     p->local->value_spec = p->value_spec.at;
     p->local->value_global = p->value_global.at;

@@ -76,7 +76,8 @@ static int64_t least_peak(const Shortage *shortage, bool only_fixed, int64_t *ti
  * gradients are states; with one, each weight has a gradient too. */
 static int64_t least_kept(const Shortage *shortage)
 {
-    bool has_gradients = shortage->graph->losses.count > 0 && shortage->intra->micro_batches == 1;
+    bool has_gradients = mw_graph_has_phase(shortage->graph, MW_PHASE_BACKWARD) &&
+                         shortage->intra->micro_batches == 1;
     int64_t bytes = 0;
     for (int n = 0; n < shortage->graph->nodes.count; n++) {
         MwOp op = shortage->graph->nodes.at[n].op;

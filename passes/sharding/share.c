@@ -5,7 +5,7 @@
  * Out: the same graph with IDENTITY nodes. One stands between a value and its uses in a phase if
  *      there are at least two, so that resharding the value for all of them is one edge of the
  *      intra-operator problem, paid once, and one sequence of collectives in the plan. One
- *      stands before every output and loss, which leave the graph whole. Constants and
+ *      stands before every output and metric, which leave the graph whole. Constants and
  *      iotas, which cost nothing to compute, are computed once per use instead. Partition
  *      removes the identities again.
  * Invariant: uses in different phases never share a copy, so no copy outlives its phase. */
@@ -119,18 +119,18 @@ static void count_uses(Share *share)
     }
 }
 
-/* [values] whether a value is an output or a loss. */
+/* [values] whether a value is an output or a metric. */
 static bool *find_outputs(const MwGraph *graph)
 {
     bool *is_output = MW_NEW(graph->arena, bool, graph->values.count);
     for (int i = 0; i < graph->outputs.count; i++)
         is_output[graph->outputs.at[i].value.index] = true;
-    for (int i = 0; i < graph->losses.count; i++)
-        is_output[graph->losses.at[i].value.index] = true;
+    for (int i = 0; i < graph->metrics.count; i++)
+        is_output[graph->metrics.at[i].value.index] = true;
     return is_output;
 }
 
-/* Replaces outputs and losses by the identities in `output_copy`. */
+/* Replaces outputs and metrics by the identities in `output_copy`. */
 static void finish(Share *share, const MwValueId *output_copy)
 {
     mw_rewrite_finish(&share->rewrite);
@@ -138,8 +138,8 @@ static void finish(Share *share, const MwValueId *output_copy)
     MwGraph *to = share->rewrite.to;
     for (int i = 0; i < from->outputs.count; i++)
         to->outputs.at[i].value = output_copy[from->outputs.at[i].value.index];
-    for (int i = 0; i < from->losses.count; i++)
-        to->losses.at[i].value = output_copy[from->losses.at[i].value.index];
+    for (int i = 0; i < from->metrics.count; i++)
+        to->metrics.at[i].value = output_copy[from->metrics.at[i].value.index];
 }
 
 MwGraph *mw_share(const MwGraph *from)

@@ -188,8 +188,8 @@ static void index_graph(Classifier *c)
         c->is_model_output[graph->outputs.at[i].value.index] = true;
     for (int i = 0; i < graph->assigns.count; i++)
         c->is_model_output[graph->assigns.at[i].value.index] = true;
-    for (int i = 0; i < graph->losses.count; i++)
-        c->is_model_output[graph->losses.at[i].value.index] = true;
+    for (int i = 0; i < graph->metrics.count; i++)
+        c->is_model_output[graph->metrics.at[i].value.index] = true;
 }
 
 /* The number of the class with this key, in order of first appearance. */

@@ -406,7 +406,7 @@ static MwOutput form_of(const MwRewrite *rewrite, const MwOutput *output)
     return (MwOutput){output->name, rewrite->value[output->value.index]};
 }
 
-/* Adds outputs, losses, assigns and pins to the graph of a stage. An output leaves from one stage;
+/* Adds outputs, metrics, assigns and pins to the graph of a stage. An output leaves from one stage;
  * an assign stands in every stage that keeps its target. */
 static MwGraph *finish_stage(StageSplit *s, int stage)
 {
@@ -416,9 +416,9 @@ static MwGraph *finish_stage(StageSplit *s, int stage)
     for (int i = 0; i < from->outputs.count; i++)
         if (is_first_maker(s, stage, from->outputs.at[i].value))
             mw_vec_push(to->arena, &to->outputs, form_of(rewrite, &from->outputs.at[i]));
-    for (int i = 0; i < from->losses.count; i++)
-        if (is_first_maker(s, stage, from->losses.at[i].value))
-            mw_vec_push(to->arena, &to->losses, form_of(rewrite, &from->losses.at[i]));
+    for (int i = 0; i < from->metrics.count; i++)
+        if (is_first_maker(s, stage, from->metrics.at[i].value))
+            mw_vec_push(to->arena, &to->metrics, form_of(rewrite, &from->metrics.at[i]));
     for (int i = 0; i < from->assigns.count; i++) {
         const MwAssign *assign = &from->assigns.at[i];
         if (contains(runs_of(s, maker_of(s, assign->target)), stage))

@@ -252,8 +252,8 @@ static void follow_end(Follow *follow)
     static const char name[] = "the end of the step";
     const MwPlanMesh *mesh = follow->check->mesh;
     follow_outputs(follow, -1);
-    for (int i = 0; i < mesh->loss_count; i++)
-        read_buffer(follow, add_place(follow, name, -1, 0, mesh->losses[i].buffer));
+    for (int i = 0; i < mesh->metric_count; i++)
+        read_buffer(follow, add_place(follow, name, -1, 0, mesh->metrics[i].buffer));
     for (int i = 0; i < mesh->weight_count; i++)
         if (!mesh->weights[i].reset_each_step)
             read_buffer(follow, add_place(follow, name, -1, 0, mesh->weights[i].buffer));

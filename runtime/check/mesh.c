@@ -183,16 +183,16 @@ static void check_names(const MwCheck *check)
     CHECK_NAMES(check, "programs", mesh->programs, mesh->program_count, 1);
 }
 
-static void check_loss(const MwCheck *check, const MwPlanLoss *loss)
+static void check_metric(const MwCheck *check, const MwPlanMetric *metric)
 {
     const MwPlanMesh *mesh = check->mesh;
-    if (loss->buffer >= mesh->buffer_count)
-        mw_check_error(check, "loss '%s' is in buffer %d, which does not exist", loss->name,
-                       loss->buffer);
-    else if (mesh->buffers[loss->buffer].tensor.type != MW_F32 ||
-             mw_tensor_elements(&mesh->buffers[loss->buffer].tensor) != 1)
-        mw_check_error(check, "loss '%s' is in buffer %d, which is no single f32", loss->name,
-                       loss->buffer);
+    if (metric->buffer >= mesh->buffer_count)
+        mw_check_error(check, "metric '%s' is in buffer %d, which does not exist", metric->name,
+                       metric->buffer);
+    else if (mesh->buffers[metric->buffer].tensor.type != MW_F32 ||
+             mw_tensor_elements(&mesh->buffers[metric->buffer].tensor) != 1)
+        mw_check_error(check, "metric '%s' is in buffer %d, which is no single f32", metric->name,
+                       metric->buffer);
 }
 
 /* ---- The report ---- */
@@ -226,8 +226,8 @@ void mw_check_mesh(const MwCheck *check)
     for (int i = 0; i < mesh->weight_count; i++)
         check_weight(check, &mesh->weights[i]);
     check_names(check);
-    for (int i = 0; i < check->mesh->loss_count; i++)
-        check_loss(check, &check->mesh->losses[i]);
+    for (int i = 0; i < check->mesh->metric_count; i++)
+        check_metric(check, &check->mesh->metrics[i]);
     for (int i = 0; i < mesh->operator_count; i++)
         check_operator(check, &mesh->operators[i]);
 }

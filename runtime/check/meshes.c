@@ -224,22 +224,26 @@ static void check_names(const MwCheck *check)
     check_alike(check, &weights, "weight", weights_differ);
 }
 
-/* The losses of all meshes are numbered from 0, each once. */
-static void check_losses(const MwCheck *check)
+/* The metrics of all meshes are numbered from 0, each once, losses first. */
+static void check_metrics(const MwCheck *check)
 {
-    const int count = mw_plan_loss_count(check->plan);
+    const int count = mw_plan_metric_count(check->plan);
+    const int losses = mw_plan_loss_count(check->plan);
     bool *found = MW_NEW(check->arena, bool, count);
     for (int m = 0; m < check->plan->mesh_count; m++) {
-        for (int i = 0; i < check->plan->meshes[m].loss_count; i++) {
-            const MwPlanLoss *loss = &check->plan->meshes[m].losses[i];
-            if (loss->index >= count)
-                mw_check_error(check, "loss '%s' of mesh %d has the index %d of %d losses",
-                               loss->name, m, loss->index, count);
-            else if (found[loss->index])
-                mw_check_error(check, "loss '%s' of mesh %d has the index %d of another",
-                               loss->name, m, loss->index);
+        for (int i = 0; i < check->plan->meshes[m].metric_count; i++) {
+            const MwPlanMetric *metric = &check->plan->meshes[m].metrics[i];
+            if (metric->index >= count)
+                mw_check_error(check, "metric '%s' of mesh %d has the index %d of %d metrics",
+                               metric->name, m, metric->index, count);
+            else if (found[metric->index])
+                mw_check_error(check, "metric '%s' of mesh %d has the index %d of another",
+                               metric->name, m, metric->index);
             else
-                found[loss->index] = true;
+                found[metric->index] = true;
+            if (metric->minimised != (metric->index < losses))
+                mw_check_error(check, "metric '%s' of mesh %d has the index %d: losses come first",
+                               metric->name, m, metric->index);
         }
     }
 }
@@ -248,5 +252,5 @@ void mw_check_meshes(const MwCheck *check)
 {
     check_transfers(check);
     check_names(check);
-    check_losses(check);
+    check_metrics(check);
 }

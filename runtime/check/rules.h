@@ -11,7 +11,7 @@
 
 /* Kernels, stages, micro-batches, and the ranks of the meshes (mesh.c). */
 void mw_check_plan(const MwCheck *check);
-/* Transfers, and the inputs, outputs, weights and losses that several meshes have (meshes.c). */
+/* Transfers, and the inputs, outputs, weights and metrics that several meshes have (meshes.c). */
 void mw_check_meshes(const MwCheck *check);
 /* The send and the receive instruction of every transfer (meshes.c). */
 void mw_check_ends(const MwCheck *check);

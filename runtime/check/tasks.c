@@ -96,8 +96,8 @@ static void check_data(const MwCheck *check, const Runs *runs)
     }
     for (int i = 0; i < mesh->weight_count; i++)
         check_slots(check, "setting the weights", mesh->weights[i].buffer);
-    for (int i = 0; i < mesh->loss_count; i++)
-        check_slots(check, "the end of the step", mesh->losses[i].buffer);
+    for (int i = 0; i < mesh->metric_count; i++)
+        check_slots(check, "the end of the step", mesh->metrics[i].buffer);
 }
 
 void mw_check_tasks(const MwCheck *check)

@@ -431,18 +431,18 @@ static bool take_outputs(const MwExecutor *executor, const MwPlanTask *task,
 
 /* ---- Steps ---- */
 
-static bool read_losses(const MwExecutor *executor, double *losses, MwFault *fault)
+static bool read_metrics(const MwExecutor *executor, double *metrics, MwFault *fault)
 {
     MwDevice *device = executor->device;
     const MwPlanMesh *mesh = executor->mesh;
-    for (int i = 0; i < mw_plan_loss_count(executor->plan); i++)
-        losses[i] = NAN;
-    for (int i = 0; i < mesh->loss_count; i++) {
-        const void *from = mw_executor_buffer(executor, mesh->losses[i].buffer);
+    for (int i = 0; i < mw_plan_metric_count(executor->plan); i++)
+        metrics[i] = NAN;
+    for (int i = 0; i < mesh->metric_count; i++) {
+        const void *from = mw_executor_buffer(executor, mesh->metrics[i].buffer);
         float value;
         if (!device->table->copy_out(device, &value, from, sizeof value, fault))
             return false;
-        losses[mesh->losses[i].index] = value;
+        metrics[mesh->metrics[i].index] = value;
     }
     return device->table->synchronize(device, fault);
 }
@@ -599,11 +599,11 @@ static bool run_step(MwExecutor *executor, const MwExecutorData *data, MwFault *
 }
 
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,
-                      double *losses, MwFault *fault)
+                      double *metrics, MwFault *fault)
 {
     const size_t bytes = mw_arena_bytes(executor->arena);
     executor->step = step;
-    const bool good = run_step(executor, data, fault) && read_losses(executor, losses, fault);
+    const bool good = run_step(executor, data, fault) && read_metrics(executor, metrics, fault);
     MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* a step allocates nothing */
     return good;
 }

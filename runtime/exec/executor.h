@@ -35,10 +35,10 @@ bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);
  * no trace is written, and it and later steps are replayed by one call. Steps whose outputs are
  * taken are not replayed. Off by default. */
 void mw_executor_set_replay(MwExecutor *executor, bool wanted);
-/* Runs the tasks of one step; steps count from 1. losses: [mw_plan_loss_count]
+/* Runs the tasks of one step; steps count from 1. metrics: [mw_plan_metric_count]
  * those of the step, NaN where this rank's mesh does not have them. */
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,
-                      double *losses, MwFault *fault);
+                      double *metrics, MwFault *fault);
 
 /* The mesh that this rank belongs to. */
 const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor);

@@ -70,13 +70,14 @@ static const MwPlanField output_fields[] = {
 static const MwPlanRecord output_record = RECORD("output", output_fields);
 #undef OWNER
 
-#define OWNER MwPlanLoss
-static const MwPlanField loss_fields[] = {
+#define OWNER MwPlanMetric
+static const MwPlanField metric_fields[] = {
     FIELD("name", string, name),
     FIELD("index", count, index),
     FIELD("buffer", count, buffer),
+    FIELD("minimised", flag, minimised),
 };
-static const MwPlanRecord loss_record = RECORD("loss", loss_fields);
+static const MwPlanRecord metric_record = RECORD("metric", metric_fields);
 #undef OWNER
 
 #define OWNER MwPlanWeight
@@ -187,7 +188,7 @@ static const MwPlanPart mesh_parts[] = {
     LIST(buffers, buffer_count, buffer_record),
     LIST(inputs, input_count, input_record),
     LIST(outputs, output_count, output_record),
-    LIST(losses, loss_count, loss_record),
+    LIST(metrics, metric_count, metric_record),
     LIST(weights, weight_count, weight_record),
     LIST(operators, operator_count, operator_record),
     LIST(programs, program_count, program_record),

@@ -54,29 +54,38 @@ int mw_plan_instr_runs(const MwPlanProgram *program, int instr)
     return loop ? loop->runs : 1;
 }
 
+int mw_plan_metric_count(const MwPlan *plan)
+{
+    int count = 0;
+    for (int m = 0; m < plan->mesh_count; m++)
+        count += plan->meshes[m].metric_count;
+    return count;
+}
+
 int mw_plan_loss_count(const MwPlan *plan)
 {
     int count = 0;
     for (int m = 0; m < plan->mesh_count; m++)
-        count += plan->meshes[m].loss_count;
+        for (int i = 0; i < plan->meshes[m].metric_count; i++)
+            count += plan->meshes[m].metrics[i].minimised;
     return count;
 }
 
-const MwPlanLoss *mw_plan_loss(const MwPlan *plan, int index, const MwPlanMesh **mesh)
+const MwPlanMetric *mw_plan_metric(const MwPlan *plan, int index, const MwPlanMesh **mesh)
 {
     for (int m = 0; m < plan->mesh_count; m++) {
         *mesh = &plan->meshes[m];
-        for (int i = 0; i < (*mesh)->loss_count; i++)
-            if ((*mesh)->losses[i].index == index)
-                return &(*mesh)->losses[i];
+        for (int i = 0; i < (*mesh)->metric_count; i++)
+            if ((*mesh)->metrics[i].index == index)
+                return &(*mesh)->metrics[i];
     }
     MW_UNREACHABLE();
 }
 
-bool mw_plan_holds_loss(const MwPlanMesh *mesh, int buffer)
+bool mw_plan_holds_metric(const MwPlanMesh *mesh, int buffer)
 {
-    for (int i = 0; i < mesh->loss_count; i++)
-        if (mesh->losses[i].buffer == buffer)
+    for (int i = 0; i < mesh->metric_count; i++)
+        if (mesh->metrics[i].buffer == buffer)
             return true;
     return false;
 }

@@ -229,13 +229,14 @@ typedef struct {
     bool pinned;              /* the user chose the strategy */
 } MwPlanOperator;
 
-/* A loss that the mesh has. */
+/* A number of the step that the mesh has and that a run shows. */
 typedef struct {
     const char *name;
-    int index; /* its place among the losses of all meshes */
-    /* f32[], the same on every device, holds the loss of the step after the last task */
+    int index; /* its place among the metrics of all meshes, of which losses are the first */
+    /* f32[], the same on every device, holds the number of the step after the last task */
     int buffer;
-} MwPlanLoss;
+    bool minimised; /* it is a loss: a train statement minimises it */
+} MwPlanMetric;
 
 typedef struct {
     double objective_s;   /* time of a step that the intra-op pass minimised */
@@ -261,8 +262,8 @@ typedef struct {
     int output_count;
     MwPlanWeight *weights;
     int weight_count;
-    MwPlanLoss *losses;
-    int loss_count;
+    MwPlanMetric *metrics;
+    int metric_count;
     MwPlanOperator *operators;
     int operator_count;
     MwPlanCosts costs;
@@ -357,11 +358,12 @@ const MwPlanLoop *mw_plan_loop_at(const MwPlanProgram *program, int instr);
 /* How often an instruction runs each time its program does. */
 int mw_plan_instr_runs(const MwPlanProgram *program, int instr);
 
-/* The number of losses of all meshes; 0: the model is for inference. */
+int mw_plan_metric_count(const MwPlan *plan); /* of all meshes */
+/* The number of metrics that are losses; 0: the model is for inference. */
 int mw_plan_loss_count(const MwPlan *plan);
-/* A loss by its place among all, and the mesh that has it. */
-const MwPlanLoss *mw_plan_loss(const MwPlan *plan, int index, const MwPlanMesh **mesh);
-/* Whether the buffer holds a loss of the mesh. */
-bool mw_plan_holds_loss(const MwPlanMesh *mesh, int buffer);
+/* A metric by its place among all, and the mesh that has it. */
+const MwPlanMetric *mw_plan_metric(const MwPlan *plan, int index, const MwPlanMesh **mesh);
+/* Whether the buffer holds a metric of the mesh. */
+bool mw_plan_holds_metric(const MwPlanMesh *mesh, int buffer);
 
 #endif

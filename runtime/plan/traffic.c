@@ -150,7 +150,7 @@ static bool uses(const MwPlanMesh *mesh, int index, int buffer, bool *writes)
 /* True if something other than a program accesses the buffer. */
 static bool is_of_step(const MwPlanMesh *mesh, int buffer)
 {
-    bool found = mesh->buffers[buffer].persistent || mw_plan_holds_loss(mesh, buffer);
+    bool found = mesh->buffers[buffer].persistent || mw_plan_holds_metric(mesh, buffer);
     for (int i = 0; i < mesh->input_count; i++)
         found |= mesh->inputs[i].buffer == buffer;
     for (int i = 0; i < mesh->output_count; i++)

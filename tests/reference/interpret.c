@@ -187,8 +187,8 @@ void interpreter_step(Interpreter *interpreter)
         load_inputs(interpreter);
         run_nodes(interpreter, false);
         run_assigns(interpreter, true);
-        if (graph->losses.count)
-            interpreter->losses[m] = interpreter->at[graph->losses.at[0].value.index][0];
+        if (graph->metrics.count)
+            interpreter->losses[m] = interpreter->at[graph->metrics.at[0].value.index][0];
     }
     run_nodes(interpreter, true);
     run_assigns(interpreter, false);

@@ -188,9 +188,9 @@ static void check_ends(const Simulation *s)
         MW_ASSERT(mw_spec_partial(s->local->value_spec[value.index]) == 0);
         MW_ASSERT(mw_value_equal(origin_of(s, global_of(s, value)), wanted));
     }
-    MW_ASSERT(graph->losses.count == s->global->losses.count);
-    for (int i = 0; i < graph->losses.count; i++)
-        MW_ASSERT(s->local->value_spec[graph->losses.at[i].value.index].bits == 0);
+    MW_ASSERT(graph->metrics.count == s->global->metrics.count);
+    for (int i = 0; i < graph->metrics.count; i++)
+        MW_ASSERT(s->local->value_spec[graph->metrics.at[i].value.index].bits == 0);
 }
 
 SpmdResult spmd_run(const SpmdRun *run)

@@ -84,7 +84,7 @@ MwValueId test_op1_attr(TestGraph *test, MwOp op, MwValueId a, MwAttr attr)
 void test_train(MwGraph *graph, MwValueId loss)
 {
     const char *name = mw_intern(graph->interner, "loss");
-    mw_vec_push(graph->arena, &graph->losses, ((MwOutput){name, loss}));
+    mw_vec_push(graph->arena, &graph->metrics, ((MwOutput){name, loss}));
     mw_vec_push(graph->arena, &graph->trains,
                 ((MwTrain){.loss = name, .optimizer = MW_OPTIMIZER_DESCENT}));
 }

@@ -88,5 +88,5 @@ void test_model_free(TestModel *model)
 
 double test_model_loss(const TestModel *model)
 {
-    return model->run->at[model->compilation.graph->losses.at[0].value.index][0];
+    return model->run->at[model->compilation.graph->metrics.at[0].value.index][0];
 }

@@ -138,9 +138,9 @@ static void add_data(Builder *b)
     MwPlanMesh *mesh = b->mesh;
     mesh->inputs = MW_NEW(b->arena, MwPlanInput, 2);
     mesh->outputs = MW_NEW(b->arena, MwPlanOutput, 3);
-    mesh->losses = MW_NEW(b->arena, MwPlanLoss, 1);
-    mesh->losses[0] = (MwPlanLoss){"loss", 0, PIPELINE_LOSS};
-    mesh->loss_count = b->has_second;
+    mesh->metrics = MW_NEW(b->arena, MwPlanMetric, 1);
+    mesh->metrics[0] = (MwPlanMetric){"loss", 0, PIPELINE_LOSS, true};
+    mesh->metric_count = b->has_second;
     if (b->has_first) {
         mesh->inputs[mesh->input_count++] = (MwPlanInput){
             "x", PIPELINE_X, matrix(PIPELINE_BATCH, PIPELINE_IN), split_first(), 0, 0};

@@ -91,9 +91,9 @@ static void add_data(const Sample *sample, MwPlanMesh *mesh)
     mesh->output_count = MW_COUNT(outputs);
     mesh->weights = mw_arena_dup(sample->arena, weights, sizeof weights);
     mesh->weight_count = MW_COUNT(weights);
-    static const MwPlanLoss losses[] = {{"loss", 0, SAMPLE_LOSS}};
-    mesh->losses = mw_arena_dup(sample->arena, losses, sizeof losses);
-    mesh->loss_count = MW_COUNT(losses);
+    static const MwPlanMetric metrics[] = {{"loss", 0, SAMPLE_LOSS, true}};
+    mesh->metrics = mw_arena_dup(sample->arena, metrics, sizeof metrics);
+    mesh->metric_count = MW_COUNT(metrics);
 }
 
 static MwPlanProgram forward(const Sample *sample)

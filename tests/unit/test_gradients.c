@@ -233,7 +233,7 @@ static double loss_of(Trial *trial)
 {
     trial->run->place.step = 0; /* the same dropout every time */
     interpreter_step(trial->run);
-    return trial->run->at[trial->test.graph->losses.at[0].value.index][0];
+    return trial->run->at[trial->test.graph->metrics.at[0].value.index][0];
 }
 
 /* The difference quotient of the loss by element `i` of `value`. */

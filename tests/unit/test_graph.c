@@ -329,7 +329,7 @@ static void pin_remat(Model *model)
 
 static void loss_no_scalar(Model *model)
 {
-    model->test.graph->losses.at[0].value = model->w;
+    model->test.graph->metrics.at[0].value = model->w;
 }
 
 static void loss_in_backward(Model *model)
@@ -365,8 +365,8 @@ static const struct {
     {pin_axis_twice, "the spec pinned to 'layers.1.w' does not fit it"},
     {pin_no_dim, "the spec pinned to 'layers.1.w' does not fit it"},
     {pin_remat, "the stage or remat pinned to 'part.1' is not possible"},
-    {loss_no_scalar, "the loss 'layers.1.w' is f32[4, 6] and not f32[]"},
-    {loss_in_backward, "the loss 'loss' runs backward"},
+    {loss_no_scalar, "metric 'loss' is f32[4, 6] and not f32[]"},
+    {loss_in_backward, "metric 'loss' runs backward"},
 };
 
 START_TEST(a_damaged_graph_is_refused)

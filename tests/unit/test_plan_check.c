@@ -76,8 +76,8 @@ BREAK(weight_elsewhere, good->mesh->weights[0].buffer = SAMPLE_PRED)
 BREAK(weight_fleeting, good->buffers[SAMPLE_W].persistent = false)
 BREAK(weight_init, good->mesh->weights[0].init = 17)
 BREAK(weight_partial, good->mesh->weights[0].spec = mw_spec_with_partial((MwSpec){0}, 1, 0))
-BREAK(loss_nowhere, good->mesh->losses[0].buffer = 99)
-BREAK(loss_vector, good->mesh->losses[0].buffer = SAMPLE_W)
+BREAK(loss_nowhere, good->mesh->metrics[0].buffer = 99)
+BREAK(loss_vector, good->mesh->metrics[0].buffer = SAMPLE_W)
 BREAK(operator_operand, good->mesh->operators[0].operands[0].operator_index = 2)
 BREAK(operator_axis, good->mesh->operators[1].collectives[0].axis = 1)
 BREAK(stage_mesh, good->plan->stages[0].mesh = 1)
@@ -229,8 +229,8 @@ static const struct {
     {weight_fleeting, "weight 'w' is in buffer 0, which is not persistent"},
     {weight_init, "weight 'w' has no known initial value"},
     {weight_partial, "weight 'w': f32[4] cannot be split as [R] +P0"},
-    {loss_nowhere, "loss 'loss' is in buffer 99"},
-    {loss_vector, "loss 'loss' is in buffer 0, which is no single f32"},
+    {loss_nowhere, "metric 'loss' is in buffer 99"},
+    {loss_vector, "metric 'loss' is in buffer 0, which is no single f32"},
     {operator_operand, "operator 'pred' takes the result of operator 2"},
     {operator_axis, "operator 'w.grad' communicates over axis 1"},
     {stage_mesh, "stage 0 runs on mesh 1, which does not exist"},

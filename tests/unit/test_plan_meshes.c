@@ -93,8 +93,10 @@ static MwPlanBound below_5[] = {{0, 0, 1, 5}};
 BREAK(bound_differs, good->mesh[1].inputs[1] = good->mesh[0].inputs[0];
       good->mesh[1].inputs[1].spec = (MwSpec){0}; good->mesh[1].inputs[1].bound_count = 1;
       good->mesh[1].inputs[1].bounds = below_5; good->mesh[1].input_count = 2)
-BREAK(two_losses, good->mesh[0].loss_count = 1)
-BREAK(loss_index, good->mesh[1].losses[0].index = 1)
+BREAK(two_losses, good->mesh[0].metric_count = 1)
+BREAK(loss_index, good->mesh[1].metrics[0].index = 1)
+BREAK(loss_last, good->mesh[0].metric_count = 1; good->mesh[0].metrics[0].minimised = false;
+      good->mesh[1].metrics[0].index = 1)
 BREAK(few_slots, buffer_at(good, 0, PIPELINE_X)->slots = 1)
 BREAK(backward_early, swap_tasks(good, 1, 0, 1))
 BREAK(over_slot, buffer_at(good, 0, PIPELINE_H_GRAD)->slots = 1;
@@ -157,8 +159,9 @@ static const struct {
     {output_twice, "output 'loss' of mesh 0 and that of mesh 1 are two outputs of one name"},
     {input_differs, "input 'x' of mesh 0 and that of mesh 1 differ in type or shape"},
     {bound_differs, "input 'x' of mesh 0 and that of mesh 1 differ in their bounds"},
-    {two_losses, "loss 'loss' of mesh 1 has the index 0 of another"},
-    {loss_index, "loss 'loss' of mesh 1 has the index 1 of 1 losses"},
+    {two_losses, "metric 'loss' of mesh 1 has the index 0 of another"},
+    {loss_index, "metric 'loss' of mesh 1 has the index 1 of 1 metrics"},
+    {loss_last, "metric 'loss' of mesh 1 has the index 1: losses come first"},
     {few_slots, "mesh 0, program backward, instruction 1 (gemm): reads buffer 6 'x' of micro-batch "
                 "0, where that of micro-batch 1 is: it has 1 slot"},
     {backward_early, "mesh 1, program backward, instruction 0 (gemm): reads buffer 8 'h' before"},

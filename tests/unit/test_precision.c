@@ -199,7 +199,7 @@ START_TEST(ends_keep_their_types)
     ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     const MwGraph *graph = model.compilation.graph;
     ck_assert_str_eq(type_of(graph, graph->outputs.at[0].value), "bf16");
-    ck_assert_str_eq(type_of(graph, graph->losses.at[0].value), "f32");
+    ck_assert_str_eq(type_of(graph, graph->metrics.at[0].value), "f32");
     ck_assert_str_eq(type_of(graph, graph->assigns.at[0].value), "f32");
     test_model_free(&model);
 }

@@ -238,7 +238,7 @@ START_TEST(what_leaves_leaves_once)
     ck_assert_str_eq(graph_of(&cut, 1)->outputs.at[0].name, "h");
     ck_assert_str_eq(graph_of(&cut, 2)->outputs.at[0].name, "logits");
     for (int stage = 0; stage < 3; stage++) {
-        ck_assert_int_eq(graph_of(&cut, stage)->losses.count, stage == 2);
+        ck_assert_int_eq(graph_of(&cut, stage)->metrics.count, stage == 2);
         ck_assert_int_eq(is_op(find(&cut, stage, "targets"), MW_OP_INPUT), stage == 2);
     }
     for (int stage = 0; stage < 3; stage++) /* the last for what it alone makes of it */
