@@ -261,13 +261,15 @@ static void print_repeat(MwText *text, const MwRepeat *repeat)
     mw_text_add(text, "\n");
 }
 
-static void print_output(MwText *text, const MwGraph *graph, const MwOutput *output)
+/* `word`: the statement that makes the value visible from outside. */
+static void print_output(MwText *text, const MwGraph *graph, const char *word,
+                         const MwOutput *output)
 {
     const char *value = mw_value(graph, output->value)->name;
     if (value == output->name)
-        mw_text_printf(text, "  output %s\n", value);
+        mw_text_printf(text, "  %s %s\n", word, value);
     else
-        mw_text_printf(text, "  output %s = %s\n", output->name, value);
+        mw_text_printf(text, "  %s %s = %s\n", word, output->name, value);
 }
 
 static void print_number(MwText *text, const char *name, double value)
@@ -404,7 +406,10 @@ void mw_graph_print(MwText *text, const MwGraph *graph)
     for (int i = 0; i < graph->nodes.count; i++)
         print_node(text, graph, &graph->nodes.at[i], pins);
     for (int i = 0; i < graph->outputs.count; i++)
-        print_output(text, graph, &graph->outputs.at[i]);
+        print_output(text, graph, "output", &graph->outputs.at[i]);
+    for (int i = 0; i < graph->metrics.count; i++)
+        if (!mw_metric_is_loss(graph, graph->metrics.at[i].name))
+            print_output(text, graph, "show", &graph->metrics.at[i]);
     for (int i = 0; i < graph->assigns.count; i++)
         mw_text_printf(text, "  assign %s = %s\n",
                        mw_value(graph, graph->assigns.at[i].target)->name,

@@ -14,7 +14,7 @@
  *       = [0.9, 0.95], eps = 1e-08), clip_norm = 1
  *     }
  *
- * One statement a line, in this order: precision, repeats, nodes, outputs, assigns, train.
+ * One statement a line, in this order: precision, repeats, nodes, outputs, shows, assigns, train.
  *
  *   precision bf16
  *       only where the pass of that name is still to give types; else types are as they stand
@@ -47,6 +47,8 @@
  * and micro_batches follow it, and name = "LOSS" where there are several losses and the value has
  * another name. Numbers that are zero are left out, except lr, hyperparameters with another
  * default, and the members of lists.
+ *
+ * show: the metrics that no train statement minimises, as `output` prints outputs.
  *
  * A rate that is a tensor prints as the name of the value, and after the pass update as 0.
  *

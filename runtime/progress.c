@@ -103,7 +103,8 @@ static void print_line(MwProgress *progress, int64_t step, const double *metrics
 {
     printf("step %lld", (long long)step);
     for (int i = 0; i < progress->metric_count; i++)
-        printf("  %s %.5f", progress->metric_names[i], metrics[i]);
+        printf(i < progress->loss_count ? "  %s %.5f" : "  %s %.6g", progress->metric_names[i],
+               metrics[i]);
     printf("  %.1f %s/s", progress->items * (double)progress->line_steps / progress->line_s,
            progress->unit);
     if (step < progress->last) {

@@ -180,7 +180,7 @@ static void bind_nothing(MwExpander *ex, const MwBody *body)
 {
     for (int i = 0; i < body->count; i++) {
         const MwStatement *statement = body->at[i];
-        if (statement->kind == MW_STATEMENT_LET)
+        if (mw_statement_names(statement))
             for (int k = 0; k < statement->let.targets.count; k++)
                 mw_name_bind(ex, statement->let.targets.at[k], mw_term_none());
     }
@@ -235,6 +235,9 @@ static void run_statement(MwExpander *ex, const MwStatement *statement)
         break;
     case MW_STATEMENT_OUTPUT:
         mw_statement_output(ex, statement);
+        break;
+    case MW_STATEMENT_SHOW:
+        mw_statement_show(ex, statement);
         break;
     case MW_STATEMENT_ASSIGN:
         mw_statement_assign(ex, statement);

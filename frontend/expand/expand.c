@@ -17,11 +17,12 @@ static void run_model(MwExpander *ex, const MwItem *item)
     ex->frame = NULL;
     mw_trains_finish(ex);
     const MwGraph *graph = ex->graph;
-    bool any = graph->outputs.count || graph->assigns.count || graph->trains.count;
+    bool any = graph->outputs.count || graph->metrics.count || graph->assigns.count;
     if (!any && mw_diags_error_count(ex->diags) == ex->first_errors)
-        mw_expand_error(ex, item->span,
-                        "model '%s' computes nothing: it has neither 'train' nor 'output'",
-                        item->name.text);
+        mw_expand_error(
+            ex, item->span,
+            "model '%s' computes nothing: it has no 'train', 'output', 'show' or 'assign'",
+            item->name.text);
 }
 
 static void add_block(MwExpander *ex, const MwItem *item)
@@ -75,6 +76,7 @@ MwGraph *mw_expand(MwArena *arena, MwInterner *interner, const MwExpandQuery *qu
                      .values = {.arena = arena},
                      .scopes = {.arena = arena},
                      .outputs = {.arena = arena},
+                     .shown = {.arena = arena},
                      .assigned = {.arena = arena},
                      .pinned = {.arena = arena},
                      .call_block = mw_block_call,

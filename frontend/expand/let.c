@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Statements that name values: `NAME = …`, `output`, `assign`. */
+/* Statements that name values: `NAME = …`, `output`, `show`, `assign`. */
 #include "frontend/expand/annotate.h"
 #include "frontend/expand/eval.h"
 #include "frontend/expand/statements.h"
@@ -63,22 +63,64 @@ static void add_output(MwExpander *ex, MwName name, MwValueId value)
         mw_vec_push(ex->arena, &ex->graph->outputs, ((MwOutput){name.text, value}));
 }
 
-/* `output NAME = EXPRESSION` */
-static void run_output_value(MwExpander *ex, const MwStatement *statement)
+/* Metrics are f32: other numbers are converted once they are complete. */
+static void add_metric(MwExpander *ex, MwName name, MwValueId value)
+{
+    const MwTensor *tensor = mw_value_tensor(ex->graph, value);
+    if (tensor->rank > 0 || tensor->type == MW_BOOL)
+        mw_expand_error(ex, name.span, "a run shows single numbers, and '%s' is %s", name.text,
+                        mw_term_describe(ex, mw_term_tensor(value)));
+    else if (mw_value_node(ex->graph, value)->phase == MW_PHASE_BACKWARD)
+        mw_expand_error(ex, name.span, "what a run shows cannot run backward, as '%s' does",
+                        name.text);
+    else if (mw_expand_once(ex, &ex->shown, name.text, name.span, "a shown value")) {
+        if (tensor->type != MW_F32)
+            value = mw_emit_cast(ex, (MwSite){name.span, mw_one_value()}, value, MW_F32);
+        mw_vec_push(ex->arena, &ex->metrics, ((MwOutput){name.text, value}));
+    }
+}
+
+/* Where values go that a statement makes visible from outside. */
+typedef struct {
+    const char *word; /* what such a value is called */
+    void (*add)(MwExpander *ex, MwName name, MwValueId value);
+} Outside;
+
+static const Outside as_output = {"output", add_output}, as_metric = {"shown value", add_metric};
+
+/* Whether the expression is a name alone: it makes no value. */
+static bool is_name(const MwExpr *expr)
+{
+    return expr->kind == MW_EXPR_NAME;
+}
+
+bool mw_statement_names(const MwStatement *statement)
+{
+    return statement->kind == MW_STATEMENT_LET ||
+           ((statement->kind == MW_STATEMENT_OUTPUT || statement->kind == MW_STATEMENT_SHOW) &&
+            statement->let.value);
+}
+
+/* `output NAME = EXPRESSION`. NAME means the value from here on. Only where the value has a name of
+ * its own, and NAME a meaning, that stays: dumps call values of one name by another for the outside
+ * alone. */
+static void run_outside_value(MwExpander *ex, const MwStatement *statement, const Outside *to)
 {
     MwName name = statement->let.targets.at[0];
-    MwWant want = {mw_arena_printf(ex->arena, "output '%s'", name.text), name.span};
+    MwWant want = {mw_arena_printf(ex->arena, "%s '%s'", to->word, name.text), name.span};
     const char *full = mw_name_in_scope(ex, name.text);
-    MwTerm term = eval_annotated(ex, statement, (MwTargets){&full, 1});
+    MwTerm term = eval_annotated(ex, statement, (MwTargets){&full, 1}), meaning;
     MwValueId value;
+    if (!is_name(statement->let.value) || !mw_name_find(ex, name.text, &meaning))
+        mw_name_bind(ex, name, term);
     if (!mw_want_tensor(ex, term, want, &value))
         return;
-    add_output(ex, name, value);
+    to->add(ex, name, value);
     mw_annotate_values(ex, &statement->annotations, &term, 1);
 }
 
 /* `output NAME, …`: the annotations pin values that were computed before. */
-static void run_output_names(MwExpander *ex, const MwStatement *statement)
+static void run_outside_names(MwExpander *ex, const MwStatement *statement, const Outside *to)
 {
     const MwNames *names = &statement->let.targets;
     MwTerm *terms = MW_NEW(ex->arena, MwTerm, names->count);
@@ -86,19 +128,29 @@ static void run_output_names(MwExpander *ex, const MwStatement *statement)
         MwValueId value;
         if (!name_tensor(ex, names->at[i], &value))
             continue;
-        add_output(ex, names->at[i], value);
+        to->add(ex, names->at[i], value);
         terms[i] = mw_term_tensor(value);
     }
     if (mw_annotate_check_pins(ex, &statement->annotations))
         mw_annotate_values(ex, &statement->annotations, terms, names->count);
 }
 
-void mw_statement_output(MwExpander *ex, const MwStatement *statement)
+static void run_outside(MwExpander *ex, const MwStatement *statement, const Outside *to)
 {
     if (statement->let.value)
-        run_output_value(ex, statement);
+        run_outside_value(ex, statement, to);
     else
-        run_output_names(ex, statement);
+        run_outside_names(ex, statement, to);
+}
+
+void mw_statement_output(MwExpander *ex, const MwStatement *statement)
+{
+    run_outside(ex, statement, &as_output);
+}
+
+void mw_statement_show(MwExpander *ex, const MwStatement *statement)
+{
+    run_outside(ex, statement, &as_metric);
 }
 
 void mw_statement_assign(MwExpander *ex, const MwStatement *statement)

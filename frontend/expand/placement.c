@@ -19,6 +19,8 @@ static const char *statement_word(MwStatementKind kind)
         return "input";
     case MW_STATEMENT_OUTPUT:
         return "output";
+    case MW_STATEMENT_SHOW:
+        return "show";
     case MW_STATEMENT_PRECISION:
         return "precision";
     case MW_STATEMENT_TRAIN:

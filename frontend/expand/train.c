@@ -542,10 +542,45 @@ static void name_only_loss(MwExpander *ex)
         graph->trains.at[i].loss = name;
 }
 
+/* Adds what `show` statements name. A loss that one names is shown already. */
+static void add_shown(MwExpander *ex)
+{
+    MwOutputs *metrics = &ex->graph->metrics;
+    for (int i = 0; i < ex->metrics.count; i++) {
+        const MwOutput shown = ex->metrics.at[i];
+        const MwSpan *span = mw_name_map_get(&ex->shown, shown.name);
+        const MwValueId loss = mw_outputs_find(metrics, shown.name);
+        if (!mw_has_value(loss))
+            mw_vec_push(ex->arena, metrics, shown);
+        else if (!mw_value_equal(loss, shown.value))
+            mw_expand_error(ex, *span, "a run shows the loss under the name '%s' already",
+                            shown.name);
+    }
+}
+
+/* A log has columns for these beside those of the metrics. */
+static void check_columns(MwExpander *ex)
+{
+    static const char *const columns[] = {"step", "seconds"};
+    for (int i = 0; i < ex->graph->metrics.count; i++) {
+        const char *name = ex->graph->metrics.at[i].name;
+        const MwTrain *train = first_with_loss(ex->graph, name);
+        for (int k = 0; k < MW_COUNT(columns); k++)
+            if (strcmp(name, columns[k]) == 0)
+                mw_expand_error(
+                    ex, train ? train->span : *(const MwSpan *)mw_name_map_get(&ex->shown, name),
+                    "what a run shows cannot have the name '%s', which a column of its "
+                    "log has",
+                    name);
+    }
+}
+
 void mw_trains_finish(MwExpander *ex)
 {
     const MwGraph *graph = ex->graph;
     name_only_loss(ex);
+    add_shown(ex);
+    check_columns(ex);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         if (node->op == MW_OP_WEIGHT &&

@@ -126,6 +126,7 @@ typedef enum {
     MW_STATEMENT_IF,
     MW_STATEMENT_RETURN,
     MW_STATEMENT_OUTPUT,
+    MW_STATEMENT_SHOW,
     MW_STATEMENT_ASSIGN,
     MW_STATEMENT_PRECISION,
     MW_STATEMENT_TRAIN
@@ -141,7 +142,8 @@ struct MwStatement {
             MwTypeExpr type;
             MwExpr *init; /* NULL: none */
         } declare;
-        struct { /* LET; OUTPUT, where `value` is NULL if the statement only names its targets */
+        struct
+        { /* LET; OUTPUT, SHOW, where `value` is NULL if the statement only names its targets */
             MwNames targets;
             MwExpr *value;
         } let;

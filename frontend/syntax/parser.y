@@ -65,6 +65,7 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
     MwScanSource source;
     MwScanSources sources;
     MwStatement *statement;
+    MwStatementKind kind;
 }
 
 %token END 0          "the end of the file"
@@ -83,6 +84,7 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %token <name> IF      "if"
 %token <name> RETURN  "return"
 %token <name> OUTPUT  "output"
+%token <name> SHOW    "show"
 %token <name> ASSIGN  "assign"
 %token <name> PRECISION "precision"
 %token <name> TRAIN   "train"
@@ -129,6 +131,7 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %type <args> args args_or_none annotations with options
 %type <params> params params_or_none
 %type <body> body statements
+%type <kind> outside
 %type <source> source
 %type <sources> sources
 %type <statement> statement choice line declaration
@@ -248,13 +251,13 @@ line:
         $$ = new_statement(parse, MW_STATEMENT_RETURN, @$);
         $$->results = $2;
     }
-  | "output" targets with {
-        $$ = new_statement(parse, MW_STATEMENT_OUTPUT, @2);
+  | outside targets with {
+        $$ = new_statement(parse, $1, @2);
         $$->let.targets = $2;
         $$->annotations = $3;
     }
-  | "output" NAME "=" expr with {
-        $$ = new_statement(parse, MW_STATEMENT_OUTPUT, @2);
+  | outside NAME "=" expr with {
+        $$ = new_statement(parse, $1, @2);
         mw_vec_push(parse->arena, &$$->let.targets, $2);
         $$->let.value = $4;
         $$->annotations = $5;
@@ -313,6 +316,11 @@ line:
                       "this value is not used: give it a name, as in 'x = ...'");
         $$ = NULL;
     }
+  ;
+
+outside:
+    "output"                          { $$ = MW_STATEMENT_OUTPUT; }
+  | "show"                            { $$ = MW_STATEMENT_SHOW; }
   ;
 
 declaration:

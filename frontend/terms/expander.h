@@ -61,6 +61,8 @@ struct MwExpander {
     MwNameMap values;     /* full names of values -> last suffix tried, as intptr_t */
     MwNameMap scopes;     /* paths of scopes -> last suffix tried, as intptr_t */
     MwNameMap outputs;    /* names of outputs -> MwSpan */
+    MwNameMap shown;      /* names of what runs show -> MwSpan */
+    MwOutputs metrics;    /* what `show` statements name: the graph gets them after the losses */
     MwNameMap assigned;   /* full names of what is assigned -> MwSpan */
     MwNameMap pinned;     /* full names of values with a pin -> MwSpan */
     MwFrame *frame;       /* NULL while sizes are computed */
