@@ -363,8 +363,8 @@ static bool start_weights(Run *run, MwFault *fault)
 static bool open_outputs(Run *run, MwFault *fault)
 {
     const MwRunTexts *texts = &run->options.outputs;
-    const MwOutputsWanted wanted = {texts->at, texts->count,
-                                    mw_max(0, run->options.steps - run->step)};
+    const MwOutputsWanted wanted = {texts->at, texts->count, run->step, run->options.steps,
+                                    run->options.output_every};
     run->outputs = mw_outputs_open(run->arena, run->plan, mw_executor_mesh(run->executor),
                                    run->transport, &wanted, fault);
     return run->outputs != NULL;
@@ -427,13 +427,17 @@ typedef struct {
     int64_t signs;
 } Outcome;
 
-static Outcome run_step(Run *run, const MwExecutorData *data, const Messages *messages)
+static Outcome run_step(Run *run, const Messages *messages)
 {
+    const MwExecutorData data = {.context = run,
+                                 .input = give_input,
+                                 .output = mw_outputs_due(run->outputs, run->step + 1) ? take_output
+                                                                                       : NULL};
     MwFault fault;
     StepMessage *own = messages->own;
     double begin_s = mw_clock_s();
-    if (!mw_executor_step(run->executor, run->step + 1, data, own->metrics, &fault) ||
-        !mw_outputs_end_step(run->outputs, &fault))
+    if (!mw_executor_step(run->executor, run->step + 1, &data, own->metrics, &fault) ||
+        !mw_outputs_end_step(run->outputs, run->step + 1, &fault))
         end_all(run, run->step + 1, &fault);
     share_messages(run, messages);
     return (Outcome){own->metrics, mw_clock_s() - begin_s, own->signs};
@@ -488,9 +492,6 @@ static void save(Run *run)
 
 static int run_steps(Run *run)
 {
-    const MwExecutorData data = {.context = run,
-                                 .input = give_input,
-                                 .output = run->options.outputs.count ? take_output : NULL};
     const Messages messages = messages_new(run);
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt); /* what mpirun sends when it is interrupted */
@@ -498,7 +499,7 @@ static int run_steps(Run *run)
         printf("nothing to do up to step %lld: %lld are done\n", (long long)run->options.steps,
                (long long)run->step);
     while (run->step < run->options.steps) {
-        Outcome outcome = run_step(run, &data, &messages);
+        Outcome outcome = run_step(run, &messages);
         if (!finish_step(run, &outcome))
             return STATUS_FAULT;
         bool stops = outcome.signs & SIGN_INTERRUPTED;

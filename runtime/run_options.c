@@ -26,10 +26,12 @@ static const Option options_list[] = {
      "random:NAME=BOUND  random integers from 0 to BOUND - 1"},
     {"output", "NAME=FILE", TEXTS, AT(outputs),
      "write an output of every step as .npy, batch after batch; may be given\nseveral times"},
+    {"output-every", "N", COUNT, AT(output_every),
+     "write a file for every N-th step and the last, with the number of the step\nin its name"},
     {"steps", "N", COUNT, AT(steps), "how many steps to run (default 100)"},
     {"seed", "N", COUNT, AT(seed), "of weights, data and random numbers (default 1)"},
     {"threads", "N", THREADS, AT(threads), "threads of each rank (default 1)"},
-    {"log", "FILE", TEXT, AT(log), "write step, loss and seconds of every step as CSV"},
+    {"log", "FILE", TEXT, AT(log), "write step, metrics and seconds of every step as CSV"},
     {"checkpoint", "DIR", TEXT, AT(checkpoint),
      "save weights and states there after the last step"},
     {"checkpoint-every", "N", COUNT, AT(checkpoint_every), "and after every N steps"},
@@ -131,6 +133,8 @@ const char *mw_run_options(MwArena *arena, int argc, char **argv, MwRunOptions *
     }
     if (options->resume && options->seed >= 0)
         return "--seed does not go with --resume: the seed is that of the checkpoint";
+    if (options->output_every && options->outputs.count == 0)
+        return "--output-every needs --output NAME=FILE";
     if (options->checkpoint_every && !options->checkpoint)
         return "--checkpoint-every needs --checkpoint DIR";
     return NULL;

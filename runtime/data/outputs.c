@@ -14,7 +14,8 @@
 typedef struct {
     const MwPlanMesh *mesh; /* the mesh that has it */
     const MwPlanOutput *info;
-    const char *path;
+    const char *target; /* as --output gives it */
+    char *path;         /* of the file that is written: the target, or that of a step */
     MwNewFile new_file; /* valid while `file` is open */
     FILE *file;         /* writes to new_file, on rank 0 */
     char *whole;        /* one step of the output, on rank 0 and the first rank of the mesh */
@@ -25,7 +26,8 @@ struct MwOutputs {
     const MwPlanMesh *mesh; /* the mesh of this rank */
     MwTransport *transport;
     int micros;
-    Output *outputs; /* [count], the same list on all ranks */
+    int64_t done, last, every; /* those of MwOutputsWanted */
+    Output *outputs;           /* [count], the same list on all ranks */
     int count;
 };
 
@@ -34,10 +36,13 @@ static bool cannot(const Output *output, MwFault *fault)
     return mw_fault_set(fault, "cannot write %s: %s", output->path, strerror(errno));
 }
 
-/* The type and shape of the complete file. False if it has too many dimensions. */
-static bool file_tensor(const MwPlanOutput *output, int64_t steps, MwTensor *tensor)
+/* The type and shape of a complete file. False if it has too many dimensions. */
+static bool file_tensor(const MwOutputs *outputs, const MwPlanOutput *output, MwTensor *tensor)
 {
+    const int64_t steps = mw_max(0, outputs->last - outputs->done);
     *tensor = output->global;
+    if (outputs->every)
+        return true;
     if (!output->whole && tensor->rank > 0) {
         tensor->dim[0] *= steps;
         return true;
@@ -50,11 +55,27 @@ static bool file_tensor(const MwPlanOutput *output, int64_t steps, MwTensor *ten
     return true;
 }
 
-static bool open_file(Output *output, int64_t steps, MwFault *fault)
+/* Characters that the number of a step adds to a path. */
+enum { STEP_BYTES = 24 };
+
+/* Sets the path to that of the file of a step, which has the number before its extension. */
+static void set_step_path(Output *output, int64_t step)
+{
+    const char *slash = strrchr(output->target, '/'), *dot = strrchr(output->target, '.');
+    const char *base = slash ? slash + 1 : output->target;
+    const size_t stem = dot && dot > base ? (size_t)(dot - output->target) : strlen(output->target);
+    sprintf(output->path, "%.*s-%08lld%s", (int)stem, output->target, (long long)step,
+            output->target + stem);
+}
+
+/* Opens the file of the next step that is due after `done`, or the one file of all steps. */
+static bool open_file(const MwOutputs *outputs, Output *output, int64_t done, MwFault *fault)
 {
     char header[MW_NPY_HEADER_BYTES];
     MwTensor tensor;
-    if (!file_tensor(output->info, steps, &tensor))
+    if (outputs->every)
+        set_step_path(output, mw_min(outputs->last, (done / outputs->every + 1) * outputs->every));
+    if (!file_tensor(outputs, output->info, &tensor))
         return mw_fault_set(fault, "output %s has too many dimensions", output->info->name);
     size_t bytes = (size_t)mw_npy_header(&tensor, header);
     if (!mw_new_file_open(&output->new_file, output->path))
@@ -84,7 +105,7 @@ static bool find_output(const MwPlan *plan, const char *text, size_t length, Out
 
 /* Opens the output of one --output. */
 static bool open_output(MwArena *arena, MwOutputs *outputs, const MwPlan *plan, const char *text,
-                        int64_t steps, MwFault *fault)
+                        MwFault *fault)
 {
     const int rank = outputs->transport->rank;
     const char *path = strchr(text, '=');
@@ -96,14 +117,18 @@ static bool open_output(MwArena *arena, MwOutputs *outputs, const MwPlan *plan, 
     for (int i = 0; i < outputs->count; i++)
         if (outputs->outputs[i].info == output->info)
             return mw_fault_set(fault, "this output is already written to %s",
-                                outputs->outputs[i].path);
-    output->path = path + 1;
+                                outputs->outputs[i].target);
+    output->target = path + 1;
+    output->path = mw_arena_alloc(arena, strlen(output->target) + STEP_BYTES);
+    strcpy(output->path, output->target);
     outputs->count++;
     if (rank == 0 || rank == output->mesh->first_rank) {
         output->whole = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
         output->part = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
     }
-    return rank != 0 || open_file(output, steps, fault);
+    if (rank != 0 || (outputs->every && outputs->done >= outputs->last))
+        return true;
+    return open_file(outputs, output, outputs->done, fault);
 }
 
 MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
@@ -113,9 +138,12 @@ MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh 
     *outputs = (MwOutputs){.mesh = mesh,
                            .transport = transport,
                            .micros = plan->micro_batches,
+                           .done = wanted->done,
+                           .last = wanted->last,
+                           .every = wanted->every,
                            .outputs = MW_NEW(arena, Output, wanted->count)};
     for (int i = 0; i < wanted->count; i++) {
-        if (!open_output(arena, outputs, plan, wanted->texts[i], wanted->steps, fault)) {
+        if (!open_output(arena, outputs, plan, wanted->texts[i], fault)) {
             MwFault ignored;
             mw_fault_prefix(fault, "--output %s", wanted->texts[i]);
             mw_outputs_close(&outputs, false, &ignored);
@@ -125,7 +153,35 @@ MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh 
     return outputs;
 }
 
+static bool close_output(Output *output, bool complete, MwFault *fault)
+{
+    if (!output->file)
+        return true;
+    bool good = fclose(output->file) == 0;
+    output->file = NULL;
+    if (!good || !complete)
+        mw_new_file_drop(&output->new_file);
+    else
+        good = mw_new_file_keep(&output->new_file, 0644);
+    return good || cannot(output, fault);
+}
+
+bool mw_outputs_close(MwOutputs **outputs, bool complete, MwFault *fault)
+{
+    bool good = true;
+    for (int i = 0; *outputs && i < (*outputs)->count; i++)
+        good = close_output(&(*outputs)->outputs[i], complete, fault) && good;
+    *outputs = NULL;
+    return good;
+}
+
 /* ---- Steps ---- */
+
+bool mw_outputs_due(const MwOutputs *outputs, int64_t step)
+{
+    return outputs->count > 0 &&
+           (!outputs->every || step % outputs->every == 0 || step == outputs->last);
+}
 
 /* The micro-batch that a box of an output belongs to. */
 static int micro_of(const MwBox *box, int micros)
@@ -163,34 +219,20 @@ static bool write_step(const Output *output, MwTransport *transport, MwFault *fa
            cannot(output, fault);
 }
 
-bool mw_outputs_end_step(const MwOutputs *outputs, MwFault *fault)
+/* Completes the file of a step, and opens the next. */
+static bool change_file(const MwOutputs *outputs, Output *output, int64_t step, MwFault *fault)
 {
-    for (int i = 0; i < outputs->count; i++)
-        if (!write_step(&outputs->outputs[i], outputs->transport, fault))
+    if (!outputs->every || outputs->transport->rank != 0)
+        return true;
+    return close_output(output, true, fault) &&
+           (step == outputs->last || open_file(outputs, output, step, fault));
+}
+
+bool mw_outputs_end_step(const MwOutputs *outputs, int64_t step, MwFault *fault)
+{
+    for (int i = 0; mw_outputs_due(outputs, step) && i < outputs->count; i++)
+        if (!write_step(&outputs->outputs[i], outputs->transport, fault) ||
+            !change_file(outputs, &outputs->outputs[i], step, fault))
             return mw_fault_prefix(fault, "output %s", outputs->outputs[i].info->name);
     return true;
-}
-
-/* ---- The end ---- */
-
-static bool close_output(Output *output, bool complete, MwFault *fault)
-{
-    if (!output->file)
-        return true;
-    bool good = fclose(output->file) == 0;
-    output->file = NULL;
-    if (!good || !complete)
-        mw_new_file_drop(&output->new_file);
-    else
-        good = mw_new_file_keep(&output->new_file, 0644);
-    return good || cannot(output, fault);
-}
-
-bool mw_outputs_close(MwOutputs **outputs, bool complete, MwFault *fault)
-{
-    bool good = true;
-    for (int i = 0; *outputs && i < (*outputs)->count; i++)
-        good = close_output(&(*outputs)->outputs[i], complete, fault) && good;
-    *outputs = NULL;
-    return good;
 }
