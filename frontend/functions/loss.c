@@ -196,3 +196,86 @@ MwTerm mw_function_cross_entropy(MwExpander *ex, const MwCall *call)
         return mean_of_scored(ex, call->site, &scored, each);
     return reduce_loss(ex, call, reduction, each);
 }
+
+/* The rows of `x` over their lengths, of which none counts as less than 1e-12 (as in PyTorch). */
+static MwValueId unit_rows(MwExpander *ex, MwSite site, MwValueId x)
+{
+    const double least = 1e-24;
+    const MwReduced row = {
+        .x = mw_emit_binary(ex, site, MW_OP_MUL, x, x), .axes = {1}, .axis_count = 1, .keep = true};
+    MwValueId square = mw_reduction_emit(ex, site, MW_OP_REDUCE_SUM, &row);
+    square =
+        mw_emit_binary(ex, site, MW_OP_MAXIMUM, square, mw_emit_constant(ex, site, MW_F32, least));
+    return mw_emit_binary(ex, site, MW_OP_MUL, x, mw_emit_unary(ex, site, MW_OP_RSQRT, square));
+}
+
+/* The vectors of the pairs of a batch, [batch, width] each, in f32 and of length 1. */
+static bool read_pairs(MwExpander *ex, const MwCall *call, MwValueId *rows)
+{
+    const MwSite inner = mw_site_inner(call->site);
+    for (int k = 0; k < 2; k++)
+        if (!mw_call_tensor(ex, call, k, &rows[k]))
+            return false;
+    const MwTensor *a = mw_value_tensor(ex->graph, rows[0]);
+    const MwTensor *b = mw_value_tensor(ex->graph, rows[1]);
+    if (a->rank != 2 || !mw_type_is_float(a->type) || !mw_type_is_float(b->type) ||
+        !mw_tensor_same_shape(a, b)) {
+        char text[2][MW_TENSOR_TEXT_BYTES];
+        mw_expand_error(ex, call->site.span,
+                        "contrastive needs vectors of two kinds, float numbers [batch, width] of "
+                        "one shape, not %s and %s",
+                        mw_tensor_text(a, text[0]), mw_tensor_text(b, text[1]));
+        return false;
+    }
+    for (int k = 0; k < 2; k++)
+        rows[k] = unit_rows(ex, inner, in_f32(ex, inner, rows[k]));
+    return true;
+}
+
+/* What similarities are divided by: a positive number, or a tensor of one. */
+static bool read_temperature(MwExpander *ex, const MwCall *call, int k, MwTerm *temperature)
+{
+    const double usual = 0.07; /* of CLIP at its beginning, and of MoCo */
+    *temperature = mw_call_has(call, k) ? call->given[k].term : mw_term_float(usual);
+    const MwTensor *tensor =
+        temperature->kind == MW_TERM_TENSOR ? mw_value_tensor(ex->graph, temperature->value) : NULL;
+    if (tensor ? tensor->rank == 0 && mw_type_is_float(tensor->type)
+               : mw_term_is_number(*temperature) && mw_term_number(*temperature) > 0)
+        return true;
+    mw_expand_error(ex, call->given[k].span,
+                    "'temperature' of contrastive must be a number above 0 or f32[], not %s",
+                    mw_term_describe(ex, *temperature));
+    return false;
+}
+
+/* The loss of CLIP (Radford et al. 2021, figure 3): each row of similarities is scored against its
+ * own pair, and, if it is symmetric, each column too. One side alone is InfoNCE (van den Oord et
+ * al. 2018), with the other pairs of the batch as negatives. */
+MwTerm mw_function_contrastive(MwExpander *ex, const MwCall *call)
+{
+    const MwSite inner = mw_site_inner(call->site);
+    MwValueId rows[2];
+    MwTerm temperature;
+    bool symmetric;
+    const int reduction = read_loss_reduction(ex, call, 4);
+    if (reduction < 0 || !read_temperature(ex, call, 2, &temperature) ||
+        !mw_call_flag(ex, call, 3, true, &symmetric) || !read_pairs(ex, call, rows))
+        return mw_term_none();
+    const MwTerm scaled =
+        mw_apply(ex, inner, MW_OP_DIV, (MwTerm[]){mw_term_tensor(rows[0]), temperature}, 2);
+    if (scaled.kind == MW_TERM_NONE)
+        return scaled;
+    const int64_t batch = mw_value_tensor(ex->graph, rows[0])->dim[0];
+    const MwTensor ids = mw_tensor(MW_I32, 1, &batch);
+    const Scored pairs = {mw_emit_iota(ex, inner, &ids, 0), mw_no_value()};
+    const MwValueId logits = mw_emit_einsum(ex, inner, "iw,jw->ij", scaled.value, rows[1]);
+    const MwSite site = element_site(call, reduction);
+    MwValueId each = cross_entropies(ex, symmetric ? inner : site, logits, &pairs, 0);
+    if (symmetric) {
+        const MwValueId columns = mw_emit_transpose(ex, inner, logits, (int64_t[]){1, 0});
+        each = mw_emit_binary(ex, inner, MW_OP_ADD, each,
+                              cross_entropies(ex, inner, columns, &pairs, 0));
+        each = mw_emit_binary(ex, site, MW_OP_MUL, each, mw_emit_constant(ex, inner, MW_F32, 0.5));
+    }
+    return reduce_loss(ex, call, reduction, each);
+}

@@ -18,7 +18,9 @@
 #include "ir/loops.h"
 #include "passes/graph/simplify_rules.h"
 
+#include <ctype.h>
 #include <stdarg.h>
+#include <string.h>
 
 typedef struct {
     const MwGraph *graph;
@@ -39,8 +41,9 @@ static bool fail(const Analysis *a, const MwNode *node, const char *reason, ...)
     va_start(args, reason);
     const char *text = mw_arena_vprintf(a->arena, reason, args);
     va_end(args);
+    const bool is_gradient = node->phase == MW_PHASE_BACKWARD;
     mw_diag_error(a->diags, node->origin.span, "cannot cut the batch into %d micro-batches: %s %s",
-                  a->micro_batches, mw_op_info(node->op)->name, text);
+                  a->micro_batches, is_gradient ? "the gradient of this" : "this", text);
     return false;
 }
 
@@ -62,9 +65,20 @@ int mw_micro_factor(const MwShardingRule *rule, const MwNode *node, const MwMicr
     return -1;
 }
 
-static const char *operand_name(const Analysis *a, const MwNode *node, int k)
+/* Operand k as a message calls it: its name, unless the compiler made that up of its operator's. */
+static const char *operand_text(const Analysis *a, const MwNode *node, int k)
 {
-    return mw_value(a->graph, node->operands[k])->name;
+    char text[MW_TENSOR_TEXT_BYTES];
+    const MwValue *value = mw_value(a->graph, node->operands[k]);
+    const MwNode *maker = mw_node(a->graph, value->node);
+    const char *op = mw_op_info(maker->op)->name;
+    const size_t length = strlen(op);
+    const char *rest = strncmp(value->name, op, length) == 0 ? value->name + length : NULL;
+    const bool made_up = rest && (!*rest || (*rest == '.' && isdigit((unsigned char)rest[1])));
+    if (made_up || maker->phase != MW_PHASE_FORWARD)
+        return mw_arena_printf(a->arena, "a value of type %s",
+                               mw_tensor_text(&value->tensor, text));
+    return mw_arena_printf(a->arena, "'%s'", value->name);
 }
 
 static MwMicroState operand_state(const Analysis *a, const MwNode *node, int k)
@@ -94,7 +108,7 @@ static bool analyse_input(const Analysis *a, const MwNode *node)
     if (mw_input_is_whole(a->graph, node))
         return true;
     if (value->tensor.dim[0] % a->micro_batches != 0)
-        return fail(a, node, "'%s' has a batch of %lld", value->name,
+        return fail(a, node, "input, '%s', has a batch of %lld", value->name,
                     (long long)value->tensor.dim[0]);
     a->state[node->first_result] = (MwMicroState){.kind = MW_MICRO_SPLIT, .dim = 0};
     return true;
@@ -130,29 +144,29 @@ static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwSh
 {
     for (int k = 0; k < node->operand_count; k++) {
         MwMicroState state = operand_state(a, node, k);
-        const char *name = operand_name(a, node, k);
+        const char *name = operand_text(a, node, k);
         if (state.kind == MW_MICRO_PARTIAL || state.kind == MW_MICRO_LATE)
-            return fail(a, node,
-                        "combines parts of the batch with '%s', which depends on all of it", name);
+            return fail(a, node, "combines parts of the batch with %s, which depends on all of it",
+                        name);
         if (state.kind == MW_MICRO_WHOLE) {
             MwValueId operand = node->operands[k];
             int dim =
                 mw_micro_dim(&rule->operands[k], mw_value_tensor(a->graph, operand)->rank, factor);
             if (dim >= 0 && !can_be_sliced(a, operand, dim))
-                return fail(a, node, "needs parts of '%s', whose dimension %d is the batch", name,
+                return fail(a, node, "needs parts of %s, whose dimension %d is the batch", name,
                             dim);
             continue;
         }
         int own = rule->operands[k].factor[state.dim];
         if (own < 0 || rule->factors[own].kind == MW_FACTOR_FIXED)
-            return fail(a, node, "needs dimension %d of '%s', the batch, as a whole", state.dim,
+            return fail(a, node, "needs dimension %d of %s, the batch, as a whole", state.dim,
                         name);
         if (own != factor)
-            return fail(a, node, "combines every element of the batch with every other, by '%s'",
+            return fail(a, node, "combines every element of the batch with every other, by %s",
                         name);
         if (rule->factors[own].divisor % a->micro_batches != 0)
             return fail(a, node,
-                        "leaves the batch, dimension %d of '%s', in %lld parts that cannot be cut",
+                        "leaves the batch, dimension %d of %s, in %lld parts that cannot be cut",
                         state.dim, name, (long long)rule->factors[own].divisor);
     }
     return true;

@@ -221,54 +221,59 @@ static const struct {
     {MODEL("input x: f32[3, 2]\n"
            "weight w: f32[2] = ones\n"
            "train sum(x * w) with sgd(lr = 1)\n"),
-     "test.graph:2:7: error: cannot cut the batch into 2 micro-batches: input 'x' has a batch of "
-     "3\n"},
+     "test.graph:2:7: error: cannot cut the batch into 2 micro-batches: this input, 'x', has a "
+     "batch of 3\n"},
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"
            "y = softmax(transpose(x * w, [1, 0]))\n"
            "train sum(y * y) with sgd(lr = 1)\n"),
-     "test.graph:4:5: error: cannot cut the batch into 2 micro-batches: softmax needs dimension 1 "
-     "of 'transpose', the batch, as a whole\n"},
+     "test.graph:4:5: error: cannot cut the batch into 2 micro-batches: this needs dimension 1 of "
+     "a value of type f32[2, 4], the batch, as a whole\n"},
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"
            "y = x * w\n"
            "pairs = einsum(\"id,jd->ij\", y, y)\n"
            "train sum(pairs * pairs) with sgd(lr = 1)\n"),
-     "test.graph:5:9: error: cannot cut the batch into 2 micro-batches: einsum combines every "
+     "test.graph:5:9: error: cannot cut the batch into 2 micro-batches: this combines every "
      "element of the batch with every other, by 'y'\n"},
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"
+           "train contrastive(x, x * w) with sgd(lr = 1)\n"),
+     "test.graph:4:7: error: cannot cut the batch into 2 micro-batches: this combines every "
+     "element of the batch with every other, by a value of type f32[4, 2]\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[2] = ones\n"
            "train sum(max(x * w, axis = 0)) with sgd(lr = 1)\n"),
-     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: reduce_max goes over the "
+     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: this goes over the "
      "whole batch, and is no sum over it\n"},
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"
            "y = x * w\n"
            "centered = y - mean(y, axis = 0)\n"
            "train sum(centered * centered) with sgd(lr = 1)\n"),
-     "test.graph:5:12: error: cannot cut the batch into 2 micro-batches: sub combines parts of the "
-     "batch with 'mul', which depends on all of it\n"},
+     "test.graph:5:12: error: cannot cut the batch into 2 micro-batches: this combines parts of "
+     "the "
+     "batch with a value of type f32[2], which depends on all of it\n"},
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"
            "train sqrt(sum(x * w)) with sgd(lr = 1)\n"),
-     "test.graph:4:16: error: cannot cut the batch into 2 micro-batches: mul combines parts of the "
-     "batch with 'grad.mul', which depends on all of it\n"},
+     "test.graph:4:16: error: cannot cut the batch into 2 micro-batches: the gradient of this "
+     "combines parts of the batch with a value of type f32[4, 2], which depends on all of it\n"},
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[4, 2] = ones\n"
            "train sum(x * w) with sgd(lr = 1)\n"),
-     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: mul needs parts of 'w', "
+     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: this needs parts of 'w', "
      "whose dimension 0 is the batch\n"},
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"
            "train sum(slice(x * w, axis = 0, begin = 1, end = 4)) with sgd(lr = 1)\n"),
-     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: slice needs dimension 0 "
-     "of 'mul', the batch, as a whole\n"},
+     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: this needs dimension 0 of "
+     "a value of type f32[4, 2], the batch, as a whole\n"},
     {MODEL("input x: f32[4, 2]\n"
            "state last: f32[4, 2] = ones\n"
            "assign last = x * 2\n"),
-     "test.graph:4:15: error: cannot cut the batch into 2 micro-batches: cast runs once a step, "
-     "but "
-     "works on the batch itself\n"},
+     "test.graph:4:15: error: cannot cut the batch into 2 micro-batches: this runs once a step, "
+     "but works on the batch itself\n"},
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"
            "y = transpose(x * w, [1, 0])\n"
