@@ -175,6 +175,7 @@ MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags)
         operands[i] = *mw_value_tensor(graph, spec->operands[i]);
     }
     MwShapeQuery query = {.op = spec->op,
+                          .callee = spec->callee,
                           .operands = operands,
                           .operand_count = spec->operand_count,
                           .attrs = node.attrs,

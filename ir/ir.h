@@ -208,6 +208,7 @@ typedef struct {
      * taken gets a suffix */
     const char *name;
     const char *const *result_names; /* instead of `name`: a name for each result; may be NULL */
+    const char *callee; /* what messages of its shape rule call it; NULL: the operator's name */
 } MwNodeSpec;
 
 /* Adds a node and infers its result types. If its shape rule refuses it, adds errors at

@@ -132,17 +132,28 @@ static MwTerm eval_matmul(MwExpander *ex, const MwExpr *expr, MwSite site, const
     return ok ? mw_term_tensor(mw_emit_matmul(ex, site, a, b)) : mw_term_none();
 }
 
-static MwOp binary_op(MwBinary op)
-{
-    static const MwOp ops[] = {[MW_BINARY_ADD] = MW_OP_ADD, [MW_BINARY_SUB] = MW_OP_SUB,
-                               [MW_BINARY_MUL] = MW_OP_MUL, [MW_BINARY_DIV] = MW_OP_DIV,
-                               [MW_BINARY_LT] = MW_OP_LT,   [MW_BINARY_LE] = MW_OP_LE,
-                               [MW_BINARY_GT] = MW_OP_GT,   [MW_BINARY_GE] = MW_OP_GE,
-                               [MW_BINARY_EQ] = MW_OP_EQ,   [MW_BINARY_FLOOR_DIV] = MW_OP_FLOOR_DIV,
-                               [MW_BINARY_MOD] = MW_OP_MOD, [MW_BINARY_NE] = MW_OP_NE,
-                               [MW_BINARY_AND] = MW_OP_AND, [MW_BINARY_OR] = MW_OP_OR};
-    return ops[op];
-}
+/* What each binary operator is, and what messages call it. */
+static const struct {
+    const char *text;
+    MwOp op; /* of those that are no more than an operator of the graph */
+} binaries[] = {
+    [MW_BINARY_ADD] = {"'+'", MW_OP_ADD},
+    [MW_BINARY_SUB] = {"'-'", MW_OP_SUB},
+    [MW_BINARY_MUL] = {"'*'", MW_OP_MUL},
+    [MW_BINARY_DIV] = {"'/'", MW_OP_DIV},
+    [MW_BINARY_FLOOR_DIV] = {"'//'", MW_OP_FLOOR_DIV},
+    [MW_BINARY_MOD] = {"'%'", MW_OP_MOD},
+    [MW_BINARY_LT] = {"'<'", MW_OP_LT},
+    [MW_BINARY_LE] = {"'<='", MW_OP_LE},
+    [MW_BINARY_GT] = {"'>'", MW_OP_GT},
+    [MW_BINARY_GE] = {"'>='", MW_OP_GE},
+    [MW_BINARY_EQ] = {"'=='", MW_OP_EQ},
+    [MW_BINARY_NE] = {"'!='", MW_OP_NE},
+    [MW_BINARY_AND] = {"'and'", MW_OP_AND},
+    [MW_BINARY_OR] = {"'or'", MW_OP_OR},
+    [MW_BINARY_MATMUL] = {.text = "'@'"},
+    [MW_BINARY_POW] = {.text = "'**'"},
+};
 
 /* Whether the left of `and` or `or` is a constant that decides alone. */
 static bool decides(MwBinary op, MwTerm left)
@@ -159,14 +170,14 @@ static MwTerm eval_binary(MwExpander *ex, const MwExpr *expr, MwTargets targets)
     terms[1] = mw_eval(ex, expr->binary.right, mw_one_value());
     if (terms[0].kind == MW_TERM_NONE || terms[1].kind == MW_TERM_NONE)
         return mw_term_none();
-    MwSite site = {expr->span, targets};
+    const MwSite site = {expr->span, targets, binaries[expr->binary.op].text};
     switch (expr->binary.op) {
     case MW_BINARY_MATMUL:
         return eval_matmul(ex, expr, site, terms);
     case MW_BINARY_POW:
         return eval_power(ex, site, terms);
     default:
-        return mw_apply(ex, site, binary_op(expr->binary.op), terms, 2);
+        return mw_apply(ex, site, binaries[expr->binary.op].op, terms, 2);
     }
 }
 
@@ -216,7 +227,8 @@ static MwTerm eval_call(MwExpander *ex, const MwExpr *expr, MwTargets targets)
     if (block)
         return ex->call_block(ex, block, expr);
     MwFunctionCall function;
-    bool ok = mw_function_begin(ex, (MwSite){expr->span, targets}, &expr->call.callee, &function) &&
+    const MwSite site = {expr->span, targets, expr->call.callee.text};
+    bool ok = mw_function_begin(ex, site, &expr->call.callee, &function) &&
               mw_eval_call(ex, &function.call, &expr->call.args);
     return ok ? mw_function_expand(ex, &function) : mw_term_none();
 }
@@ -242,8 +254,9 @@ static MwTerm eval(MwExpander *ex, const MwExpr *expr, MwTargets targets)
         return eval_index(ex, expr);
     case MW_EXPR_UNARY: {
         MwTerm operand = mw_eval(ex, expr->unary.operand, mw_one_value());
-        MwOp op = expr->unary.op == MW_UNARY_MINUS ? MW_OP_NEG : MW_OP_NOT;
-        return mw_apply(ex, (MwSite){expr->span, targets}, op, &operand, 1);
+        const bool is_minus = expr->unary.op == MW_UNARY_MINUS;
+        const MwSite site = {expr->span, targets, is_minus ? "'-'" : "'not'"};
+        return mw_apply(ex, site, is_minus ? MW_OP_NEG : MW_OP_NOT, &operand, 1);
     }
     case MW_EXPR_BINARY:
         return eval_binary(ex, expr, targets);

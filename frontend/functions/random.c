@@ -5,6 +5,22 @@
 
 #include <math.h>
 
+/* Argument 0, the shape of the numbers. */
+static bool read_shape(MwExpander *ex, const MwCall *call, int64_t **shape, int *rank)
+{
+    if (!mw_call_ints(ex, call, 0, shape, rank))
+        return false;
+    for (int d = 0; d < *rank; d++) {
+        if ((*shape)[d] > 0)
+            continue;
+        mw_expand_note(ex, mw_span_none(), "the shape comes first, as in %s([4, 8])", call->callee);
+        mw_expand_error(ex, call->given[0].span, "sizes in 'shape' of %s are at least 1, not %lld",
+                        call->callee, (long long)(*shape)[d]);
+        return false;
+    }
+    return true;
+}
+
 /* Adds numbers in [0, 1), of the shape that argument 0 is. */
 static MwTerm emit_uniform(MwExpander *ex, const MwCall *call, MwSite site, int64_t key)
 {
@@ -12,7 +28,7 @@ static MwTerm emit_uniform(MwExpander *ex, const MwCall *call, MwSite site, int6
     int64_t *shape;
     int rank;
     at.site = site;
-    if (!mw_call_ints(ex, call, 0, &shape, &rank))
+    if (!read_shape(ex, call, &shape, &rank))
         return mw_term_none();
     const MwAttr attrs[] = {mw_attr_ints(MW_ATTR_SHAPE, shape, rank),
                             mw_attr_int(MW_ATTR_KEY, key)};
@@ -69,6 +85,8 @@ MwTerm mw_function_normal(MwExpander *ex, const MwCall *call)
     const MwTerm none = mw_term_none();
     const bool is_plain = !mw_call_has(call, 1) && !mw_call_has(call, 2);
     MwTerm u = emit_uniform(ex, call, inner, ex->next_key++);
+    if (u.kind == MW_TERM_NONE)
+        return none;
     MwTerm v = emit_uniform(ex, call, inner, ex->next_key++);
     u = apply(ex, inner, MW_OP_SUB, mw_term_int(1), u);
     u = apply(ex, inner, MW_OP_MUL, apply(ex, inner, MW_OP_LOG, u, none), mw_term_int(-2));

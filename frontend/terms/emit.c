@@ -44,30 +44,30 @@ static void name_results(MwExpander *ex, MwSite site, MwNodeSpec *spec)
 
 /* Checks that no operand comes from a later phase than the node: a node that runs in every
  * micro-batch cannot use a value that is made after all of them. */
-static bool check_phases(MwExpander *ex, MwSpan span, const MwNodeSpec *spec)
+static bool check_phases(MwExpander *ex, MwSite site, const MwNodeSpec *spec)
 {
     MwPhase phase = ex->graph->phase;
     for (int i = 0; i < spec->operand_count; i++) {
         MwPhase other = mw_value_node(ex->graph, spec->operands[i])->phase;
         if (other <= phase)
             continue;
-        mw_expand_error(ex, span, "%s runs %s but uses '%s', which runs %s",
-                        mw_op_info(spec->op)->name, mw_phase_name(phase),
+        mw_expand_error(ex, site.span, "%s runs %s but uses '%s', which runs %s",
+                        mw_site_callee(site, spec->op), mw_phase_name(phase),
                         mw_value(ex->graph, spec->operands[i])->name, mw_phase_name(other));
         return false;
     }
     return true;
 }
 
-static MwNodeId add(MwExpander *ex, MwSpan span, const MwNodeSpec *spec)
+static MwNodeId add(MwExpander *ex, MwSite site, const MwNodeSpec *spec)
 {
-    if (!mw_expand_charge(ex, span, 1 + spec->operand_count) || !check_phases(ex, span, spec))
+    if (!mw_expand_charge(ex, site.span, 1 + spec->operand_count) || !check_phases(ex, site, spec))
         return (MwNodeId){-1};
     if (ex->graph->nodes.count >= MW_MAX_NODES) {
-        mw_expand_stop(ex, span, "the model has more than %d operators", MW_MAX_NODES);
+        mw_expand_stop(ex, site.span, "the model has more than %d operators", MW_MAX_NODES);
         return (MwNodeId){-1};
     }
-    ex->graph->origin.span = span;
+    ex->graph->origin.span = site.span;
     MwNodeId id = mw_graph_add(ex->graph, spec, ex->diags);
     if (id.index < 0)
         mw_expand_context(ex);
@@ -84,10 +84,11 @@ MwTerm mw_emit_all(MwExpander *ex, MwSite site, MwOp op, const MwValueId *operan
                        .operands = operands,
                        .operand_count = operand_count,
                        .attrs = attrs,
-                       .attr_count = attr_count};
+                       .attr_count = attr_count,
+                       .callee = site.callee};
     if (!ex->stopped)
         name_results(ex, site, &spec);
-    MwNodeId id = add(ex, site.span, &spec);
+    MwNodeId id = add(ex, site, &spec);
     if (id.index < 0)
         return mw_term_none();
     int count = mw_node(ex->graph, id)->result_count;
@@ -189,7 +190,7 @@ MwValueId mw_emit_source(MwExpander *ex, MwSpan span, const char *name, MwOp op,
     }
     MwNodeSpec spec = {
         .op = op, .attrs = attrs, .attr_count = attr_count, .given = type, .name = name};
-    MwNodeId id = add(ex, span, &spec);
+    MwNodeId id = add(ex, (MwSite){.span = span}, &spec);
     return id.index < 0 ? mw_no_value() : mw_node_result(ex->graph, id, 0);
 }
 
@@ -259,9 +260,9 @@ MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int c
         any_tensor |= terms[i].kind == MW_TERM_TENSOR;
     }
     if (!any_tensor && mw_arithmetic_kind(op) != MW_ARITHMETIC_NONE)
-        return mw_fold(ex, site.span, op, terms, count);
+        return mw_fold(ex, site, op, terms, count);
     if (!any_tensor) {
-        mw_expand_error(ex, site.span, "%s needs a tensor, not %s", mw_op_info(op)->name,
+        mw_expand_error(ex, site.span, "%s needs a tensor, not %s", mw_site_callee(site, op),
                         mw_term_describe(ex, terms[0]));
         return mw_term_none();
     }

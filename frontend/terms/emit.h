@@ -21,12 +21,19 @@ static inline MwTargets mw_one_value(void)
 typedef struct {
     MwSpan span;
     MwTargets targets;
+    const char *callee; /* what the source writes for it: "where", "'+'"; NULL: nothing */
 } MwSite;
+
+/* Returns what messages call `op` at the site. */
+static inline const char *mw_site_callee(MwSite site, MwOp op)
+{
+    return site.callee ? site.callee : mw_op_info(op)->name;
+}
 
 /* Returns the site of a node that is a part of the operator at `site`. */
 static inline MwSite mw_site_inner(MwSite site)
 {
-    return (MwSite){site.span, mw_one_value()};
+    return (MwSite){site.span, mw_one_value(), site.callee};
 }
 
 /* Returns the site of a node that computes value k of the `count` results of the operator at
@@ -34,7 +41,7 @@ static inline MwSite mw_site_inner(MwSite site)
 static inline MwSite mw_site_part(MwSite site, int k, int count)
 {
     bool named = site.targets.names && site.targets.count == count;
-    return (MwSite){site.span, {named ? site.targets.names + k : NULL, 1}};
+    return (MwSite){site.span, {named ? site.targets.names + k : NULL, 1}, site.callee};
 }
 
 /* Adds a node and returns its first result. Returns no value if an operand is no value, or after an

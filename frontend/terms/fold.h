@@ -3,9 +3,9 @@
 #ifndef MW_FRONTEND_TERMS_FOLD_H
 #define MW_FRONTEND_TERMS_FOLD_H
 
-#include "frontend/terms/expander.h"
+#include "frontend/terms/emit.h"
 
 /* `op`, which mw_arithmetic_kind says can be computed, on constants; NONE after an error. */
-MwTerm mw_fold(MwExpander *ex, MwSpan span, MwOp op, const MwTerm *terms, int count);
+MwTerm mw_fold(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int count);
 
 #endif

@@ -7,8 +7,9 @@ bool mw_shape_fail(MwShapeContext *context, const char *format, ...)
     va_start(args, format);
     const char *message = mw_arena_vprintf(context->arena, format, args);
     va_end(args);
-    mw_diag_error(context->diags, context->query->span, "%s %s",
-                  mw_op_info(context->query->op)->name, message);
+    const MwShapeQuery *query = context->query;
+    mw_diag_error(context->diags, query->span, "%s %s",
+                  query->callee ? query->callee : mw_op_info(query->op)->name, message);
     return false;
 }
 
@@ -51,7 +52,10 @@ const char *mw_shape_operand_name(MwShapeContext *context, int k)
         return "the operand";
     if (context->query->operand_count == 2)
         return k ? "the right" : "the left";
-    return mw_arena_printf(context->arena, "operand %d", k);
+    static const char *const ordinals[] = {"first", "second", "third", "fourth", "fifth"};
+    if (k < MW_COUNT(ordinals))
+        return mw_arena_printf(context->arena, "the %s operand", ordinals[k]);
+    return mw_arena_printf(context->arena, "operand %d", k + 1);
 }
 
 const MwAttr *mw_shape_attr(const MwShapeContext *context, MwAttrKey key)

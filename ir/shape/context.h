@@ -13,7 +13,7 @@ typedef struct {
     int result_count;
 } MwShapeContext;
 
-/* Adds an error at the node's span, after the operator's name; returns false. */
+/* Adds an error at the node's span, after what the query calls the operator; returns false. */
 bool mw_shape_fail(MwShapeContext *context, const char *format, ...) MW_PRINTF(2, 3);
 /* Adds a note to the error just added; returns false. */
 bool mw_shape_note(MwShapeContext *context, const char *format, ...) MW_PRINTF(2, 3);
@@ -26,7 +26,7 @@ bool mw_shape_give_all(MwShapeContext *context, const MwTensor *results, int cou
 const MwTensor *mw_shape_operand(const MwShapeContext *context, int k);
 const char *mw_shape_text(MwShapeContext *context, const MwTensor *tensor);
 /* Returns how messages call operand `k`: "the left" or "the right" of two operands, otherwise
- * "operand 0", "operand 1", ... */
+ * "the first operand", ..., "operand 6", ... */
 const char *mw_shape_operand_name(MwShapeContext *context, int k);
 
 const MwAttr *mw_shape_attr(const MwShapeContext *context, MwAttrKey key);

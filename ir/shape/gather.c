@@ -9,8 +9,7 @@ static bool want_ids(MwShapeContext *context, int k)
     const MwTensor *ids = mw_shape_operand(context, k);
     if (ids->type == MW_I32)
         return true;
-    return mw_shape_fail(context, "needs i32 indices as %s, not %s",
-                         mw_shape_operand_name(context, k), mw_shape_text(context, ids));
+    return mw_shape_fail(context, "needs i32 ids, not %s", mw_shape_text(context, ids));
 }
 
 static bool append_dim(MwShapeContext *context, MwTensor *tensor, int64_t size)
@@ -78,7 +77,7 @@ bool mw_shape_first_equal(MwShapeContext *context)
 static bool want_last(MwShapeContext *context, const MwTensor *x)
 {
     return x->rank ||
-           mw_shape_fail(context, "picks along the last dimension, but the left has none");
+           mw_shape_fail(context, "picks along the last dimension, which a single number lacks");
 }
 
 /* Checks that `ids` has one index for each row of `x`. */

@@ -114,8 +114,8 @@ static bool update(MwShapeContext *context, MwType type)
     for (int k = tensors; k < operands; k++) {
         MwTensor scalar = mw_tensor_scalar(k == tensors ? MW_F32 : MW_I32);
         if (!mw_tensor_equal(mw_shape_operand(context, k), &scalar))
-            return mw_shape_fail(context, "needs %s as operand %d, not %s",
-                                 mw_shape_text(context, &scalar), k,
+            return mw_shape_fail(context, "needs %s as %s, not %s", mw_shape_text(context, &scalar),
+                                 mw_shape_operand_name(context, k),
                                  mw_shape_text(context, mw_shape_operand(context, k)));
     }
     MwTensor *given = MW_NEW(context->arena, MwTensor, results);

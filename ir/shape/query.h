@@ -15,6 +15,7 @@ typedef struct {
     int attr_count;
     const MwTensor *given; /* the result type of operators whose type is given; others ignore it */
     MwSpan span;           /* the place of errors */
+    const char *callee;    /* what errors call it; NULL: the operator's name */
 } MwShapeQuery;
 
 #endif

@@ -220,7 +220,8 @@ static bool check_gradient(MwShapeContext *context)
         return false;
     MwTensor lse = attention_lse(mw_shape_operand(context, 0));
     if (!mw_tensor_equal(mw_shape_operand(context, 4), &lse))
-        return mw_shape_fail(context, "needs %s as operand 4, not %s", mw_shape_text(context, &lse),
+        return mw_shape_fail(context, "needs %s as the fifth operand, not %s",
+                             mw_shape_text(context, &lse),
                              mw_shape_text(context, mw_shape_operand(context, 4)));
     return true;
 }

@@ -92,13 +92,13 @@ static const Case map_cases[] = {
     {"or", "bool[8]; f32[8]", "", "or needs bool for the right, not f32[8]"},
     {"not", "i32[8]", "", "not needs bool for the operand, not i32[8]"},
     {"select", "bool[8, 4]; f32[]; f32[4]", "", "f32[8, 4]"},
-    {"select", "f32[8]; f32[8]; f32[8]", "", "select needs bool for operand 0, not f32[8]"},
+    {"select", "f32[8]; f32[8]; f32[8]", "", "select needs bool for the first operand, not f32[8]"},
     {"select", "bool[8]; f32[8]; i32[8]", "",
      "select cannot combine f32[8] and i32[8]: the types differ\n"
      "  note: cast one of them, for instance cast(x, f32)"},
     {"select", "bool[8]; f32[8]; f32[7]", "",
      "select cannot combine bool[8] and f32[7]: their sizes do not broadcast\n"
-     "  note: dimension 0 of operand 0 is 8, dimension 0 of operand 2 is 7"},
+     "  note: dimension 0 of the first operand is 8, dimension 0 of the third operand is 7"},
     {"cast", "bool[8]", "type = f32", "f32[8]"},
     {"identity", "bool[8]", "", "bool[8]"},
     {"uniform", "", "shape = [4, 5]; key = 1", "f32[4, 5]"},
@@ -121,16 +121,19 @@ static const Case map_cases[] = {
     {"adamw", "bf16[8]; f32[8]; f32[8]; f32[8]; f32[]; i32[]", "beta1 = 0.9; beta2 = 0.95",
      "bf16[8]; f32[8]; f32[8]"},
     {"adamw", "f32[8]; f32[8]; f32[8]; f32[8]; f32[]; f32[]", "",
-     "adamw needs i32[] as operand 5, not f32[]"},
+     "adamw needs i32[] as operand 6, not f32[]"},
     {"adam", "f32[8]; f32[8]; f32[8]; f32[7]; f32[]; i32[]", "",
-     "adam needs operand 0 and operand 3 to have one shape, not f32[8] and f32[7]"},
+     "adam needs the first operand and the fourth operand to have one shape, not f32[8] and "
+     "f32[7]"},
     {"adam", "f32[8]; f32[8]; f32[8]; f32[8]; f32[]; i32[]", "beta2 = 1",
      "adam needs beta2 of at least 0 and less than 1, not 1"},
     {"lamb", "bf16[8]; f32[8]; f32[8]; f32[8]; f32[]; i32[]", "", "f32[8]; f32[8]; f32[8]"},
     {"lamb", "bf16[8]; f32[8]; f32[7]; f32[8]; f32[]; i32[]", "",
-     "lamb needs operand 0 and operand 2 to have one shape, not bf16[8] and f32[7]"},
+     "lamb needs the first operand and the third operand to have one shape, not bf16[8] and "
+     "f32[7]"},
     {"sgd", "f32[8]; f32[8]; f32[8]; f32[]", "momentum = 0.9", "f32[8]; f32[8]"},
-    {"sgd", "f32[8]; f32[8]; f32[8]; f32[8]", "", "sgd needs f32[] as operand 3, not f32[8]"},
+    {"sgd", "f32[8]; f32[8]; f32[8]; f32[8]", "",
+     "sgd needs f32[] as the fourth operand, not f32[8]"},
     {"accumulate", "f32[8]; f32[8]", "", "f32[8]"},
 };
 
@@ -223,13 +226,14 @@ static const Case attention_cases[] = {
      "sdpa has 4 query heads over 3 key heads, which does not divide"},
     {"sdpa", "f32[2, 8, 4, 16]; f32[3, 8, 4, 16]; f32[3, 8, 4, 16]", "scale = 0.25",
      "sdpa cannot combine f32[2, 8, 4, 16] and f32[3, 8, 4, 16]: the sizes of the batch differ\n"
-     "  note: dimension 0 of operand 0 is 2, dimension 0 of operand 1 is 3"},
+     "  note: dimension 0 of the first operand is 2, dimension 0 of the second operand is 3"},
     {"sdpa", "f32[2, 8, 4, 16]; f32[2, 8, 4, 8]; f32[2, 8, 4, 8]", "scale = 0.25",
      "sdpa cannot combine f32[2, 8, 4, 16] and f32[2, 8, 4, 8]: the sizes of the heads' width "
      "differ\n"
-     "  note: dimension 3 of operand 0 is 16, dimension 3 of operand 1 is 8"},
+     "  note: dimension 3 of the first operand is 16, dimension 3 of the second operand is 8"},
     {"sdpa", "f32[2, 8, 4, 16]; f32[2, 8, 4, 16]; f32[2, 7, 4, 16]", "scale = 0.25",
-     "sdpa needs operand 1 and operand 2 to have one shape and type, not f32[2, 8, 4, 16] and "
+     "sdpa needs the second operand and the third operand to have one shape and type, not f32[2, "
+     "8, 4, 16] and "
      "f32[2, 7, 4, 16]"},
     {"sdpa", "f32[2, 8, 4, 16]; f32[2, 6, 4, 16]; f32[2, 6, 4, 16]", "scale = 0.25; causal = true",
      "sdpa with a causal mask needs as many queries as keys, not 8 and 6"},
@@ -237,7 +241,7 @@ static const Case attention_cases[] = {
      "scale = 0.25; causal = true; origin = [2, 8, 4, 16]; split = [R, S0, R, R]",
      "f32[2, 4, 4, 16]; f32[2, 4, 4]"},
     {"sdpa", "f32[2, 8, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4, 16]", "scale = 0.25",
-     "sdpa needs [batch, sequence, heads, head size] as operand 0, not f32[2, 8, 16]"},
+     "sdpa needs [batch, sequence, heads, head size] as the first operand, not f32[2, 8, 16]"},
     {"sdpa", "f32[2, 8, 4, 16]; bf16[2, 8, 4, 16]; bf16[2, 8, 4, 16]", "scale = 0.25",
      "sdpa cannot combine f32[2, 8, 4, 16] and bf16[2, 8, 4, 16]: the types differ\n"
      "  note: cast one of them, for instance cast(x, f32)"},
@@ -272,12 +276,13 @@ static const Case attention_cases[] = {
     {"sdpa_grad",
      "f32[2, 8, 4, 16]; f32[2, 6, 2, 16]; f32[2, 6, 2, 16]; f32[2, 8, 4, 16]; f32[2, 4, 8]; "
      "f32[2, 8, 4, 16]",
-     "scale = 0.25", "sdpa_grad needs f32[2, 8, 4] as operand 4, not f32[2, 4, 8]"},
+     "scale = 0.25", "sdpa_grad needs f32[2, 8, 4] as the fifth operand, not f32[2, 4, 8]"},
     {"sdpa_grad",
      "f32[2, 8, 4, 16]; f32[2, 6, 2, 16]; f32[2, 6, 2, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4]; "
      "f32[2, 6, 4, 16]",
      "scale = 0.25",
-     "sdpa_grad needs operand 0 and operand 5 to have one shape and type, not f32[2, 8, 4, 16] and "
+     "sdpa_grad needs the first operand and operand 6 to have one shape and type, not f32[2, 8, 4, "
+     "16] and "
      "f32[2, 6, 4, 16]"},
 };
 
@@ -326,7 +331,7 @@ static const Case einsum_cases[] = {
 static const Case gather_cases[] = {
     {"embedding", "i32[8, 128]; f32[256, 64]", "", "f32[8, 128, 64]"},
     {"embedding", "f32[8, 128]; f32[256, 64]", "",
-     "embedding needs i32 indices as the left, not f32[8, 128]"},
+     "embedding needs i32 ids, not f32[8, 128]"},
     {"embedding", "i32[8, 128]; f32[256]", "",
      "embedding needs a table [entries, width] as the right, not f32[256]"},
     {"embedding", "i32[1, 1, 1, 1, 1, 1, 1, 1]; f32[256, 4]", "",
