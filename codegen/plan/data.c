@@ -104,15 +104,10 @@ void mw_stage_builder_metrics(const MwStageBuilder *s)
 
 static MwInit init_of(const char *name)
 {
-    static const char *const names[] = {[MW_INIT_ZEROS] = "zeros",
-                                        [MW_INIT_ONES] = "ones",
-                                        [MW_INIT_NORMAL] = "normal",
-                                        [MW_INIT_UNIFORM] = "uniform",
-                                        [MW_INIT_CONSTANT] = "constant"};
-    for (int i = 0; i < MW_COUNT(names); i++)
-        if (strcmp(name, names[i]) == 0)
-            return (MwInit)i;
-    MW_UNREACHABLE();
+    MwInit init;
+    const bool known = mw_init_parse(name, &init);
+    MW_ASSERT(known);
+    return init;
 }
 
 static bool accumulates(const MwGraph *graph, MwValueId target)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Inputs, weights and states: their types and initialisers. */
+#include "base/init.h"
+#include "base/text.h"
 #include "frontend/expand/annotate.h"
 #include "frontend/expand/eval.h"
 #include "frontend/expand/statements.h"
@@ -14,9 +16,10 @@ static bool eval_type_name(MwExpander *ex, MwName name, MwType *type)
     MwKnown known = {0};
     for (int i = 0; i < MW_TYPE_COUNT; i++)
         mw_vec_push(ex->arena, &known, mw_type_name((MwType)i));
-    mw_expand_note(ex, mw_span_none(), "types are f32, bf16, i32 and bool");
+    const char *text = mw_foreign_text(MW_FOREIGN_VALUE, name.text);
+    mw_expand_note(ex, mw_span_none(), "%s", text ? text : "types are f32, bf16, i32 and bool");
     mw_expand_error(ex, name.span, "unknown type '%s'%s", name.text,
-                    mw_expand_hint(ex, name.text, &known));
+                    text ? "" : mw_expand_hint(ex, name.text, &known));
     return false;
 }
 
@@ -46,35 +49,72 @@ static bool eval_type(MwExpander *ex, const MwTypeExpr *expr, MwTensor *tensor)
     return ok;
 }
 
-/* An initialiser is `zeros`, `ones`, or a name with one number: normal(0.02). The shape rule of
- * weights knows which names there are. */
+/* "zeros, ones, normal(deviation), uniform(limit) and constant(value)" */
+static const char *list_inits(MwExpander *ex)
+{
+    MwText text = {.arena = ex->arena};
+    for (int i = 0; i < MW_INIT_COUNT; i++) {
+        const MwInitInfo *info = mw_init_info((MwInit)i);
+        mw_text_printf(&text, "%s%s",
+                       i == 0                  ? ""
+                       : i + 1 < MW_INIT_COUNT ? ", "
+                                               : " and ",
+                       info->name);
+        if (info->number)
+            mw_text_printf(&text, "(%s)", info->number);
+    }
+    return text.at;
+}
+
+/* The name of an initialiser, which stands alone or with a number. */
+static bool find_init(MwExpander *ex, const MwExpr *expr, MwInit *init)
+{
+    const bool is_call = expr->kind == MW_EXPR_CALL;
+    const char *name = is_call                      ? expr->call.callee.text
+                       : expr->kind == MW_EXPR_NAME ? expr->text
+                                                    : NULL;
+    const MwSpan span = is_call ? expr->call.callee.span : expr->span;
+    MwKnown known = {0};
+    for (int i = 0; i < MW_INIT_COUNT; i++)
+        mw_vec_push(ex->arena, &known, mw_init_info((MwInit)i)->name);
+    if (name && mw_init_parse(name, init)) {
+        const char *number = mw_init_info(*init)->number;
+        if (is_call == (number != NULL))
+            return true;
+        mw_expand_error(ex, span, "'%s' is written %s%s%s%s", name, name, number ? "(" : "",
+                        number ? number : "", number ? ")" : ", without a number");
+        return false;
+    }
+    const char *text = name ? mw_foreign_text(MW_FOREIGN_CALL, name) : NULL;
+    if (!text || mw_foreign_spelling(name, &known))
+        text = mw_arena_printf(ex->arena, "initialisers are %s", list_inits(ex));
+    mw_expand_note(ex, mw_span_none(), "%s", text);
+    if (name)
+        mw_expand_error(ex, span, "a weight or state begins with an initialiser, not '%s'%s", name,
+                        mw_expand_hint(ex, name, &known));
+    else
+        mw_expand_error(ex, span, "a weight or state begins with an initialiser");
+    return false;
+}
+
 static bool eval_init(MwExpander *ex, const MwExpr *expr, MwAttr attrs[2])
 {
-    const char *name = expr->text;
     double value = 0;
-    if (expr->kind == MW_EXPR_CALL) {
-        MwFormal formal = {.name = "value", .required = true};
-        MwCall call = {.site = {expr->span, mw_one_value()},
-                       .callee = expr->call.callee.text,
+    MwInit init;
+    if (!find_init(ex, expr, &init))
+        return false;
+    const MwInitInfo *info = mw_init_info(init);
+    if (info->number) {
+        MwFormal formal = {.name = mw_intern(ex->interner, info->number), .required = true};
+        MwCall call = {.site = {.span = expr->span, .targets = mw_one_value()},
+                       .callee = info->name,
                        .formals = &formal,
                        .formal_count = 1};
-        name = expr->call.callee.text;
         if (!mw_eval_call(ex, &call, &expr->call.args) ||
             !mw_want_number(ex, call.given[0].term, mw_call_want(ex, &call, 0), &value))
             return false;
-    } else if (expr->kind != MW_EXPR_NAME) {
-        mw_expand_error(ex, expr->span,
-                        "an initialiser is zeros, ones, constant(value), normal(deviation) or "
-                        "uniform(limit)");
-        return false;
-    } else if (strcmp(name, "zeros") != 0 && strcmp(name, "ones") != 0) {
-        mw_expand_note(ex, mw_span_none(),
-                       "others are constant(value), normal(deviation) and uniform(limit)");
-        mw_expand_error(ex, expr->span,
-                        "'%s' is no initialiser without a value, as zeros and ones are", name);
-        return false;
     }
-    attrs[0] = mw_attr_text(MW_ATTR_INIT, mw_intern(ex->interner, name));
+    attrs[0] = mw_attr_text(MW_ATTR_INIT, mw_intern(ex->interner, info->name));
     attrs[1] = mw_attr_float(MW_ATTR_VALUE, value);
     return true;
 }

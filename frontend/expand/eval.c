@@ -22,7 +22,14 @@ static MwTerm unknown_name(MwExpander *ex, const MwExpr *expr)
             mw_vec_push(ex->arena, &known, ex->frame->names.entries.at[i].name);
     for (int i = 0; i < ex->sizes.entries.count; i++)
         mw_vec_push(ex->arena, &known, ex->sizes.entries.at[i].name);
-    mw_expand_error(ex, expr->span, "unknown name '%s'%s", name, mw_expand_hint(ex, name, &known));
+    mw_names_predefined(ex, &known);
+    const char *text = mw_foreign_text(MW_FOREIGN_VALUE, name);
+    if (!strchr(name, '.') && mw_foreign_spelling(name, &known))
+        text = NULL;
+    if (text)
+        mw_expand_note(ex, mw_span_none(), "%s", text);
+    mw_expand_error(ex, expr->span, "unknown name '%s'%s", name,
+                    text ? "" : mw_expand_hint(ex, name, &known));
     return mw_term_none();
 }
 

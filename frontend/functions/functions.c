@@ -4,7 +4,6 @@
 #include "frontend/functions/expansions.h"
 
 #include <string.h>
-#include <strings.h>
 
 typedef struct {
     const char *name, *signature;
@@ -64,38 +63,6 @@ static void add_names(MwExpander *ex, MwKnown *known)
             mw_vec_push(ex->arena, known, mw_op_info((MwOp)op)->name);
 }
 
-/* Names of other libraries: the call here, or NULL and a sentence. */
-static const struct {
-    const char *name, *call, *sentence;
-} foreign[] = {
-#define FOREIGN(name, function, call) {#name, call, NULL},
-#define PHRASE(name, sentence) {#name, NULL, sentence},
-#include "frontend/functions/foreign.def"
-#undef FOREIGN
-#undef PHRASE
-};
-
-/* Index in `foreign` of the last part of a name, "nn.LayerNorm"; -1 if it is not there. */
-static int find_foreign(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    for (int i = 0; i < MW_COUNT(foreign); i++)
-        if (strcasecmp(foreign[i].name, dot ? dot + 1 : name) == 0)
-            return i;
-    return -1;
-}
-
-/* The function that a name with the prefix or the capitals of a library stands for, "F.gelu" and
- * "Softmax"; NULL if there is none. */
-static const char *find_plain(const MwKnown *known, const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    for (int i = 0; i < known->count; i++)
-        if (strcasecmp(known->at[i], dot ? dot + 1 : name) == 0)
-            return known->at[i];
-    return NULL;
-}
-
 static bool has_formal(const MwFormal *formals, int count, const char *name)
 {
     for (int k = 0; k < count; k++)
@@ -112,7 +79,8 @@ static int add_attr_formals(MwExpander *ex, MwOp op, MwFormal *formals, int coun
         const char *name = mw_attr_name((MwAttrKey)key);
         if ((attrs >> key & 1) && !has_formal(formals, count, name))
             formals[count++] = (MwFormal){.name = mw_intern(ex->interner, name),
-                                          .quiet = mw_attr_is_position((MwAttrKey)key)};
+                                          .quiet = mw_attr_is_position((MwAttrKey)key) ||
+                                                   mw_op_is_distributed(op)};
     }
     return count;
 }
@@ -163,17 +131,11 @@ static void unknown_function(MwExpander *ex, const MwName *callee)
     for (int i = 0; i < ex->blocks.entries.count; i++)
         mw_vec_push(ex->arena, &known, ex->blocks.entries.at[i].name);
     add_names(ex, &known);
-    int row = find_foreign(callee->text);
-    const char *plain = find_plain(&known, callee->text), *hint = "";
-    if (plain)
-        hint = mw_arena_printf(ex->arena, "; did you mean '%s'?", plain);
-    else if (row < 0)
-        hint = mw_expand_hint(ex, callee->text, &known);
-    else if (foreign[row].call)
-        mw_expand_note(ex, mw_span_none(), "here it is %s", foreign[row].call);
-    else
-        mw_expand_note(ex, mw_span_none(), "%s", foreign[row].sentence);
-    mw_expand_error(ex, callee->span, "unknown function or block '%s'%s", callee->text, hint);
+    const char *text = mw_foreign_text(MW_FOREIGN_CALL, callee->text);
+    if (text)
+        mw_expand_note(ex, mw_span_none(), "%s", text);
+    mw_expand_error(ex, callee->span, "unknown function or block '%s'%s", callee->text,
+                    text ? "" : mw_expand_hint(ex, callee->text, &known));
 }
 
 bool mw_function_begin(MwExpander *ex, MwSite site, const MwName *callee, MwFunctionCall *function)

@@ -602,6 +602,24 @@ static void add_symbol(MwText *text, const char *name)
     mw_text_printf(text, strchr(name, ' ') ? "%s" : "'%s'", name);
 }
 
+/* Explains a mistake that other languages lead to. */
+static void add_advice(const Expected *e, MwSpan span, yysymbol_kind_t found, MwParse *parse)
+{
+    const char *advice = NULL;
+    const char before = span.begin > 0 ? span.source->text[span.begin - 1] : 0;
+    if (found == YYSYMBOL_IF && e->expected[YYSYMBOL_POWER])
+        advice = "in an expression, where(condition, a, b) chooses";
+    else if (found == YYSYMBOL_FOR && e->expected[YYSYMBOL_RETURN])
+        advice = "'repeat COUNT as i { … }' repeats statements, 'scan x as x_t { … }' goes over a "
+                 "tensor";
+    else if (found == YYSYMBOL_COLON && before == '[')
+        advice = "slice(x, axis, begin, end) takes a part of a tensor";
+    else if (found == YYSYMBOL_EQUALS && before && strchr("+-*/@%", before))
+        advice = "a name is given again in full, as in x = x + 1";
+    if (advice)
+        mw_diag_note(parse->diags, mw_span_none(), "%s", advice);
+}
+
 /* Reports "expected ',' or ')', found 'x'". Bison does not call this for MW_TOKEN_BAD, which the
  * lexer has reported. */
 static int yyreport_syntax_error(const yypcontext_t *context, MwParse *parse)
@@ -624,6 +642,7 @@ static int yyreport_syntax_error(const yypcontext_t *context, MwParse *parse)
     else
         add_symbol(&text, yysymbol_name(found));
     mw_diag_error(parse->diags, span, "%s", text.at);
+    add_advice(&e, span, found, parse);
     parse->failed = true;
     return 0;
 }

@@ -7,14 +7,15 @@ int mw_signature_parse(MwExpander *ex, const char *signature, MwFormal *formals)
 {
     int count = 0;
     for (const char *at = signature; *at;) {
-        size_t length = strcspn(at, " ?*!");
+        size_t length = strcspn(at, " ?*!~");
         char mark = at[length];
         MW_ASSERT(count < MW_MAX_FORMALS);
         formals[count++] = (MwFormal){.name = mw_intern_n(ex->interner, at, length),
-                                      .required = mark != '?',
+                                      .required = mark != '?' && mark != '~',
                                       .rest = mark == '*',
-                                      .chooses = mark == '!'};
-        at += length + (mark == '?' || mark == '*' || mark == '!');
+                                      .chooses = mark == '!',
+                                      .quiet = mark == '~'};
+        at += length + (mark && mark != ' ');
         at += strspn(at, " ");
     }
     return count;
@@ -26,7 +27,9 @@ static const char *list_formals(MwExpander *ex, const MwCall *call)
     const char *text = "";
     for (int k = 0; k < call->formal_count; k++)
         if (!call->formals[k].quiet)
-            text = mw_arena_printf(ex->arena, "%s%s%s", text, k ? ", " : "", call->formals[k].name);
+            text =
+                mw_arena_printf(ex->arena, "%s%s%s%s", text, k ? ", " : "", call->formals[k].name,
+                                call->formals[k].rest ? " by position" : "");
     return text;
 }
 
@@ -44,10 +47,13 @@ static void unknown_key(MwExpander *ex, const MwCall *call, const MwArg *arg)
     for (int k = 0; k < call->formal_count; k++)
         if (!call->formals[k].quiet)
             mw_vec_push(ex->arena, &known, call->formals[k].name);
-    if (call->formal_count)
+    const char *own = mw_foreign_parameter(arg->key.text, &known);
+    const char *hint = own ? mw_arena_printf(ex->arena, "; here it is '%s'", own)
+                           : mw_expand_hint(ex, arg->key.text, &known);
+    if (known.count)
         mw_expand_note(ex, mw_span_none(), "its parameters are %s", list_formals(ex, call));
     mw_expand_error(ex, arg->key.span, "%s has no parameter '%s'%s", call->callee, arg->key.text,
-                    mw_expand_hint(ex, arg->key.text, &known));
+                    hint);
 }
 
 static void too_many(MwExpander *ex, const MwCall *call, const MwArg *arg)
@@ -74,7 +80,10 @@ static int match_one(MwExpander *ex, const MwCall *call, const MwArg *arg, int p
 {
     int k = arg->key.text ? find_formal(call, arg->key.text) : formal_at(call, position);
     if (k < 0) {
-        arg->key.text ? unknown_key(ex, call, arg) : too_many(ex, call, arg);
+        if (arg->key.text)
+            unknown_key(ex, call, arg);
+        else if (position == 0 || formal_at(call, position - 1) >= 0)
+            too_many(ex, call, arg);
     } else if (seen[k] && (!call->formals[k].rest || arg->key.text)) {
         mw_expand_error(ex, arg->value->span, "'%s' of %s is given twice", call->formals[k].name,
                         call->callee);

@@ -260,7 +260,7 @@ MwTerm mw_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int c
         any_tensor |= terms[i].kind == MW_TERM_TENSOR;
     }
     if (!any_tensor && mw_arithmetic_kind(op) != MW_ARITHMETIC_NONE)
-        return mw_fold(ex, site, op, terms, count);
+        return mw_fold(ex, (MwWant){mw_site_callee(site, op), site.span}, op, terms, count);
     if (!any_tensor) {
         mw_expand_error(ex, site.span, "%s needs a tensor, not %s", mw_site_callee(site, op),
                         mw_term_describe(ex, terms[0]));

@@ -52,7 +52,9 @@ void mw_expand_stop(MwExpander *ex, MwSpan span, const char *format, ...)
 
 const char *mw_expand_hint(MwExpander *ex, const char *typed, const MwKnown *known)
 {
-    const char *near = mw_suggest(typed, known->at, known->count);
+    const char *near = mw_foreign_spelling(typed, known);
+    if (!near)
+        near = mw_suggest(typed, known->at, known->count);
     return near ? mw_arena_printf(ex->arena, "; did you mean '%s'?", near) : "";
 }
 

@@ -7,6 +7,7 @@
 #define MW_FRONTEND_TERMS_EXPANDER_H
 
 #include "frontend/syntax/ast.h"
+#include "frontend/terms/foreign.h"
 #include "frontend/terms/name_map.h"
 #include "frontend/terms/term.h"
 
@@ -91,8 +92,6 @@ void mw_expand_context(MwExpander *ex);
 /* Ends the expansion, with an error: a limit was passed. */
 void mw_expand_stop(MwExpander *ex, MwSpan span, const char *format, ...) MW_PRINTF(3, 4);
 
-/* Names that a mistyped one may have meant. */
-typedef MW_VEC(const char *) MwKnown;
 /* "; did you mean 'x'?", or "" if none is near. */
 const char *mw_expand_hint(MwExpander *ex, const char *typed, const MwKnown *known);
 

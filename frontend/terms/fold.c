@@ -3,7 +3,6 @@
  * fit or does not divide is an error, never a rounded size. */
 #include "frontend/terms/fold.h"
 
-#include "frontend/terms/want.h"
 #include "ir/arithmetic.h"
 
 #include <math.h>
@@ -119,26 +118,26 @@ static bool is_bool(MwTerm term)
     return term.kind == MW_TERM_BOOL;
 }
 
-static MwTerm does_not_apply(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int count)
+static MwTerm does_not_apply(MwExpander *ex, MwWant want, const MwTerm *terms, int count)
 {
-    mw_expand_error(ex, site.span, "%s does not apply to %s%s%s", mw_site_callee(site, op),
+    mw_expand_error(ex, want.span, "%s does not apply to %s%s%s", want.what,
                     mw_term_describe(ex, terms[0]), count > 1 ? " and " : "",
                     count > 1 ? mw_term_describe(ex, terms[1]) : "");
     return mw_term_none();
 }
 
-MwTerm mw_fold(MwExpander *ex, MwSite site, MwOp op, const MwTerm *terms, int count)
+MwTerm mw_fold(MwExpander *ex, MwWant want, MwOp op, const MwTerm *terms, int count)
 {
     MwArithmetic kind = mw_arithmetic_kind(op);
     MwTerm a = terms[0], b = count > 1 ? terms[1] : a, term;
     if (!all_of_kind(terms, count, kind == MW_ARITHMETIC_LOGIC ? is_bool : mw_term_is_number))
-        return does_not_apply(ex, site, op, terms, count);
+        return does_not_apply(ex, want, terms, count);
     bool whole = is_int(a) && is_int(b);
     if (kind == MW_ARITHMETIC_LOGIC)
         return mw_term_bool(mw_arithmetic_apply(op, a.b, b.b) != 0);
     if (kind == MW_ARITHMETIC_COMPARE && whole) /* doubles do not tell all of them apart */
         return mw_term_bool(mw_arithmetic_apply(op, (a.i > b.i) - (a.i < b.i), 0) != 0);
-    if (whole && fold_ints(ex, site.span, op, a.i, b.i, &term))
+    if (whole && fold_ints(ex, want.span, op, a.i, b.i, &term))
         return term;
     double value = mw_arithmetic_apply(op, mw_term_number(a), mw_term_number(b));
     return kind == MW_ARITHMETIC_COMPARE ? mw_term_bool(value != 0) : mw_term_float(value);

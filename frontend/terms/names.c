@@ -27,6 +27,14 @@ static const MwTerm *find_predefined(const char *name)
     return NULL;
 }
 
+void mw_names_predefined(MwExpander *ex, MwKnown *known)
+{
+    for (int i = 0; i < MW_COUNT(predefined); i++)
+        mw_vec_push(ex->arena, known, predefined[i].name);
+    mw_vec_push(ex->arena, known, "true");
+    mw_vec_push(ex->arena, known, "false");
+}
+
 static const MwTerm *find_local(const MwExpander *ex, const char *name)
 {
     const MwLocal *local = ex->local;

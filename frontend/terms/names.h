@@ -13,6 +13,8 @@
 /* What `name` means: the term that a comprehension binds it to, or the current frame; a size, or a
  * word of the language (f32, pi). False if it means nothing. */
 bool mw_name_find(const MwExpander *ex, const char *name, MwTerm *term);
+/* Appends the words of the language that are names: f32, pi, true. */
+void mw_names_predefined(MwExpander *ex, MwKnown *known);
 /* Checks that the language gives `name` no meaning that nothing may change; adds an error if it
  * does. */
 bool mw_name_check(MwExpander *ex, MwName name);

@@ -76,8 +76,8 @@ bool mw_shape_first_equal(MwShapeContext *context)
 /* Checks that tensor x has a last dimension, to pick along. */
 static bool want_last(MwShapeContext *context, const MwTensor *x)
 {
-    return x->rank ||
-           mw_shape_fail(context, "picks along the last dimension, which a single number lacks");
+    return x->rank || mw_shape_fail(context, "picks along the last dimension, but %s has none",
+                                    mw_shape_text(context, x));
 }
 
 /* Checks that `ids` has one index for each row of `x`. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Shape rules of nodes without operands: their type is given or follows from their attributes. */
+#include "base/init.h"
 #include "ir/shape/rules.h"
 
 #include <string.h>
@@ -7,30 +8,24 @@
 /* Checks the initialiser of a weight or state. */
 static bool check_initialiser(MwShapeContext *context)
 {
-    static const char *const names[] = {"zeros", "ones", "constant", "normal", "uniform"};
-    const char *init = mw_shape_attr(context, MW_ATTR_INIT)->text;
-    int kind = 0;
-    while (kind < MW_COUNT(names) && strcmp(init, names[kind]) != 0)
-        kind++;
-    if (kind == MW_COUNT(names))
-        return mw_shape_fail(context,
-                             "has the initialiser \"%s\"; it may be zeros, ones, "
-                             "constant, normal or uniform",
-                             init);
-    bool is_random = kind >= 3;
-    if (is_random && !mw_type_is_float(context->query->given->type))
+    const char *text = mw_shape_attr(context, MW_ATTR_INIT)->text;
+    MwInit init;
+    if (!mw_init_parse(text, &init))
+        return mw_shape_fail(context, "has no initialiser \"%s\"", text);
+    const MwInitInfo *info = mw_init_info(init);
+    if (info->is_random && !mw_type_is_float(context->query->given->type))
         return mw_shape_fail(context,
                              "of type %s cannot begin as %s: that needs a floating-point "
                              "type",
-                             mw_type_name(context->query->given->type), init);
+                             mw_type_name(context->query->given->type), text);
     double value = mw_shape_float(context, MW_ATTR_VALUE);
-    if (kind < 2 && value != 0)
-        return mw_shape_fail(context, "begins as %s, which takes no value", init);
+    if (!info->number && value != 0)
+        return mw_shape_fail(context, "begins as %s, which takes no value", text);
     if (value - value != 0)
         return mw_shape_fail(context, "needs a finite initialiser, not %g", value);
-    if (is_random && value < 0)
+    if (info->is_random && value < 0)
         return mw_shape_fail(context, "begins as %s, which takes a value of at least 0, not %.15g",
-                             init, value);
+                             text, value);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #define MW_RUNTIME_PLAN_PLAN_H
 
 #include "base/diag.h"
+#include "base/init.h"
 #include "base/spec.h"
 #include "base/tensor.h"
 #include "base/text.h"
@@ -169,14 +170,6 @@ typedef struct {
     /* index; the buffer is taken after the program's task of the micro-batch; -1 if `whole` */
     int program;
 } MwPlanOutput;
-
-typedef enum {
-    MW_INIT_ZEROS,
-    MW_INIT_ONES,
-    MW_INIT_NORMAL,   /* mean 0, standard deviation init_value */
-    MW_INIT_UNIFORM,  /* in (-init_value, init_value) */
-    MW_INIT_CONSTANT, /* init_value */
-} MwInit;
 
 /* A weight or an optimizer state. Several meshes may have one of the same name; it has the same
  * value on all of them. */

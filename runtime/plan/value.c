@@ -276,11 +276,7 @@ const MwPlanKind mw_plan_shape = {print_shape, parse_shape, false};
 
 static const char *init_name(int init)
 {
-    static const char *const names[] = {
-        [MW_INIT_ZEROS] = "zeros",     [MW_INIT_ONES] = "ones",         [MW_INIT_NORMAL] = "normal",
-        [MW_INIT_UNIFORM] = "uniform", [MW_INIT_CONSTANT] = "constant",
-    };
-    return init < MW_COUNT(names) ? names[init] : NULL;
+    return init < MW_INIT_COUNT ? mw_init_info((MwInit)init)->name : NULL;
 }
 
 static const char *combine_name(int combine)

@@ -32,15 +32,225 @@ static Parsed parse(const char *text)
     return parse_bytes(text, strlen(text), NULL, 0);
 }
 
-/* The names of other libraries, and what messages say of them. */
+/* The names of other libraries, what messages say of them, and the functions that these mention. */
 static const struct {
     const char *name, *function, *text;
 } foreign[] = {
 #define FOREIGN(name, function, call) {#name, #function, "here it is " call},
 #define PHRASE(name, sentence) {#name, NULL, sentence},
-#include "frontend/functions/foreign.def"
-#undef FOREIGN
-#undef PHRASE
+#define INITIALISER(name, sentence) {#name, NULL, sentence},
+#include "frontend/terms/foreign.def"
+};
+
+/* What people write who come from PyTorch, JAX or NumPy, and a part of what they are told. */
+static const struct {
+    const char *line, *says;
+} newcomers[] = {
+    {"y = nn.Linear(x)", "x @ w + b"},
+    {"y = nn.Conv1d(x)", "conv(x, filter"},
+    {"y = nn.Conv2d(x)", "conv(x, filter"},
+    {"y = nn.ConvTranspose2d(x)", "conv_transpose(x, filter"},
+    {"y = nn.BatchNorm2d(x)", "batch_norm(x) * scale"},
+    {"y = nn.LayerNorm(x)", "layer_norm(x) * scale"},
+    {"y = nn.GroupNorm(x)", "group_norm(x, groups)"},
+    {"y = nn.InstanceNorm2d(x)", "group_norm(x, channels)"},
+    {"y = nn.RMSNorm(x)", "rms_norm(x) * scale"},
+    {"y = nn.Embedding(x)", "did you mean 'embedding'?"},
+    {"y = nn.EmbeddingBag(x)", "sum(embedding(ids, table)"},
+    {"y = nn.Dropout(x)", "did you mean 'dropout'?"},
+    {"y = nn.Dropout2d(x)", "dropout(constant(1.0"},
+    {"y = nn.ReLU(x)", "did you mean 'relu'?"},
+    {"y = nn.GELU(x)", "did you mean 'gelu'?"},
+    {"y = nn.LeakyReLU(x)", "did you mean 'leaky_relu'?"},
+    {"y = nn.PReLU(x)", "where(x > 0, x, slope * x)"},
+    {"y = nn.SELU(x)", "elu(x"},
+    {"y = nn.Hardtanh(x)", "clip(x, -1, 1)"},
+    {"y = nn.LogSigmoid(x)", "-softplus(-x)"},
+    {"y = nn.Softmax(x)", "did you mean 'softmax'?"},
+    {"y = nn.LogSoftmax(x)", "did you mean 'log_softmax'?"},
+    {"y = nn.GLU(x)", "a * sigmoid(b)"},
+    {"y = nn.LSTM(x)", "'scan"},
+    {"y = nn.GRUCell(x)", "'scan"},
+    {"y = nn.RNN(x)", "'scan"},
+    {"y = nn.MultiheadAttention(x)", "sdpa(q, k, v"},
+    {"y = nn.Transformer(x)", "models/t5.graph"},
+    {"y = nn.TransformerEncoderLayer(x)", "models/blocks.graph"},
+    {"y = nn.MaxPool2d(x)", "max_pool(x, window"},
+    {"y = nn.AvgPool1d(x)", "avg_pool(x, window"},
+    {"y = nn.AdaptiveAvgPool2d(x)", "adaptive_avg_pool(x, sizes)"},
+    {"y = nn.Upsample(x)", "resize(x, sizes"},
+    {"y = nn.PixelShuffle(x)", "reshape(transpose("},
+    {"y = nn.ZeroPad2d(x)", "pad(x, axis"},
+    {"y = nn.Flatten(x)", "reshape(x, [batch, -1])"},
+    {"y = nn.Identity(x)", "did you mean 'identity'?"},
+    {"y = nn.Sequential(x)", "second(first(x))"},
+    {"y = nn.ModuleList(x)", "'repeat COUNT as i"},
+    {"y = nn.Module(x)", "'block NAME(x)"},
+    {"y = nn.Parameter(x)", "'weight NAME: TYPE"},
+    {"y = nn.CrossEntropyLoss(x)", "cross_entropy(logits, targets)"},
+    {"y = nn.NLLLoss(x)", "pick(log_probabilities"},
+    {"y = nn.MSELoss(x)", "mse(x, y)"},
+    {"y = nn.L1Loss(x)", "mean(abs(x - y))"},
+    {"y = nn.SmoothL1Loss(x)", "where(d < 1"},
+    {"y = nn.HuberLoss(x)", "where(d < 1"},
+    {"y = nn.BCELoss(x)", "of logits and not of their sigmoid"},
+    {"y = nn.BCEWithLogitsLoss(x)", "binary_cross_entropy(logits"},
+    {"y = nn.KLDivLoss(x)", "kl_divergence(log_p"},
+    {"y = nn.CosineEmbeddingLoss(x)", "mean(1 - s)"},
+    {"y = nn.TripletMarginLoss(x)", "relu(near - far"},
+    {"y = nn.CTCLoss(x)", "there is none here"},
+    {"y = nn.utils.clip_grad_norm_(x)", "clip_norm = 1"},
+    {"y = nn.init.xavier_uniform_(x)", "uniform(sqrt(6.0"},
+    {"y = nn.init.kaiming_normal_(x)", "normal(sqrt(2.0"},
+    {"y = F.linear(x)", "x @ w + b"},
+    {"y = F.conv2d(x)", "conv(x, filter"},
+    {"y = F.cross_entropy(x)", "did you mean 'cross_entropy'?"},
+    {"y = F.nll_loss(x)", "pick(log_probabilities"},
+    {"y = F.mse_loss(x)", "mse(x, y)"},
+    {"y = F.binary_cross_entropy_with_logits(x)", "binary_cross_entropy(logits"},
+    {"y = F.layer_norm(x)", "layer_norm(x) * scale"},
+    {"y = F.normalize(x)", "rsqrt(sum(x * x"},
+    {"y = F.cosine_similarity(x)", "rsqrt(sum(x * x"},
+    {"y = F.gumbel_softmax(x)", "log(-log(uniform("},
+    {"y = F.scaled_dot_product_attention(x)", "sdpa(q, k, v"},
+    {"y = F.interpolate(x)", "resize(x, sizes"},
+    {"y = F.unfold(x)", "slices of pad"},
+    {"y = F.one_hot(x)", "did you mean 'one_hot'?"},
+    {"y = F.pad(x)", "did you mean 'pad'?"},
+    {"y = F.max_pool2d(x)", "max_pool(x, window"},
+    {"y = torch.bmm(x)", "a @ b"},
+    {"y = torch.mv(x)", "a @ b"},
+    {"y = torch.matmul(x)", "a @ b"},
+    {"y = torch.addmm(x)", "x + a @ b"},
+    {"y = torch.einsum(x)", "did you mean 'einsum'?"},
+    {"y = torch.cat(x)", "concat(a, b"},
+    {"y = torch.chunk(x)", "split(x, parts"},
+    {"y = torch.unbind(x)", "unstack(x"},
+    {"y = torch.unsqueeze(x)", "expand_dims(x, axis)"},
+    {"y = torch.flatten(x)", "reshape(x"},
+    {"y = torch.permute(x)", "transpose(x, perm)"},
+    {"y = torch.t(x)", "transpose(x, [1, 0])"},
+    {"y = torch.movedim(x)", "transpose(x, perm)"},
+    {"y = torch.index_select(x)", "gather(x, ids"},
+    {"y = torch.scatter(x)", "scatter_add(x"},
+    {"y = torch.nonzero(x)", "where(condition, x, 0)"},
+    {"y = torch.topk(x)", "top_k(x, k)"},
+    {"y = torch.argmax(x)", "did you mean 'argmax'?"},
+    {"y = torch.norm(x)", "sqrt(sum(x * x))"},
+    {"y = torch.cumprod(x)", "exp(cumsum(log(x)))"},
+    {"y = torch.log2(x)", "log(x) / log(2)"},
+    {"y = torch.atan(x)", "atan2(x, 1)"},
+    {"y = torch.sinh(x)", "exp(-x)"},
+    {"y = torch.clamp(x)", "clip(x, low, high)"},
+    {"y = torch.clamp_min(x)", "maximum(x, low)"},
+    {"y = torch.isinf(x)", "abs(x) == inf"},
+    {"y = torch.isfinite(x)", "abs(x) < inf"},
+    {"y = torch.nan_to_num(x)", "where(isnan(x), 0, x)"},
+    {"y = torch.zeros(x)", "constant(0.0, shape)"},
+    {"y = torch.full_like(x)", "constant(value, shape)"},
+    {"y = torch.eye(x)", "iota([n, n], 0) == iota"},
+    {"y = torch.diag(x)", "where(iota"},
+    {"y = torch.arange(x)", "iota(count)"},
+    {"y = torch.linspace(x)", "iota([count]"},
+    {"y = torch.tensor(x)", "constant(value)"},
+    {"y = torch.randn(x)", "normal(shape)"},
+    {"y = torch.randint(x)", "floor(uniform("},
+    {"y = torch.randperm(x)", "argsort(uniform("},
+    {"y = torch.multinomial(x)", "argmax(logits"},
+    {"y = torch.triu(x)", "where(iota"},
+    {"y = torch.tril(x)", "where(iota"},
+    {"y = torch.meshgrid(x)", "iota(shape, axis)"},
+    {"y = torch.repeat_interleave(x)", "tile(expand_dims"},
+    {"y = torch.median(x)", "sort(x, axis)"},
+    {"y = torch.no_grad(x)", "stop_gradient(x)"},
+    {"y = torch.compile(x)", "always compiled"},
+    {"y = torch.utils.checkpoint.checkpoint(x)", "remat = true"},
+    {"y = torch.autocast(x)", "'precision bf16'"},
+    {"y = torch.fft.fft(x)", "there is none here"},
+    {"y = torch.linalg.svd(x)", "there is none here"},
+    {"y = x.view(x)", "reshape(x, shape)"},
+    {"y = x.permute(x)", "transpose(x, perm)"},
+    {"y = x.contiguous(x)", "left out"},
+    {"y = x.expand(x)", "broadcast(x, shape)"},
+    {"y = x.repeat(x)", "tile(x, counts)"},
+    {"y = x.size(x)", "a 'size' names one"},
+    {"y = x.item(x)", "'show NAME"},
+    {"y = x.detach(x)", "stop_gradient(x)"},
+    {"y = x.masked_fill(x)", "where(mask, value, x)"},
+    {"y = x.masked_fill_(x)", "where(mask, value, x)"},
+    {"y = x.float(x)", "cast(x, f32)"},
+    {"y = x.long(x)", "cast(x, i32)"},
+    {"y = x.cuda(x)", "the compiler decides"},
+    {"y = x.backward(x)", "'train LOSS"},
+    {"y = x.mean(x)", "did you mean 'mean'?"},
+    {"y = self.register_buffer(x)", "'state NAME"},
+    {"y = jnp.einsum(x)", "did you mean 'einsum'?"},
+    {"y = jnp.dot(x)", "a @ b"},
+    {"y = jnp.concatenate(x)", "concat(a, b"},
+    {"y = jnp.take(x)", "gather(x, ids"},
+    {"y = jnp.take_along_axis(x)", "take_along(x, ids)"},
+    {"y = jnp.square(x)", "x * x"},
+    {"y = jnp.linalg.norm(x)", "sqrt(sum(x * x))"},
+    {"y = jnp.moveaxis(x)", "transpose(x, perm)"},
+    {"y = jax.nn.gelu(x)", "did you mean 'gelu'?"},
+    {"y = jax.nn.swish(x)", "silu(x)"},
+    {"y = jax.nn.log_sigmoid(x)", "-softplus(-x)"},
+    {"y = jax.nn.standardize(x)", "layer_norm(x)"},
+    {"y = jax.nn.initializers.he_normal(x)", "normal(sqrt(2.0"},
+    {"y = jax.nn.dot_product_attention(x)", "sdpa(q, k, v"},
+    {"y = jax.lax.scan(x)", "'scan"},
+    {"y = jax.lax.fori_loop(x)", "'scan COUNT as t"},
+    {"y = jax.lax.while_loop(x)", "'scan COUNT as t"},
+    {"y = jax.lax.cond(x)", "where(condition, a, b)"},
+    {"y = jax.lax.dynamic_slice(x)", "slice(x, axis"},
+    {"y = jax.lax.psum(x)", "of the whole batch"},
+    {"y = jax.lax.with_sharding_constraint(x)", "'with spec"},
+    {"y = jax.vmap(x)", "all of a batch"},
+    {"y = jax.jit(x)", "always compiled"},
+    {"y = jax.grad(x)", "'train LOSS"},
+    {"y = jax.checkpoint(x)", "remat = true"},
+    {"y = jax.ops.segment_sum(x)", "scatter_add(x"},
+    {"y = jax.random.categorical(x)", "argmax(logits"},
+    {"y = jax.random.PRNGKey(x)", "--seed"},
+    {"y = optax.softmax_cross_entropy_with_integer_labels(x)", "cross_entropy(logits, targets)"},
+    {"y = optax.clip_by_global_norm(x)", "clip_norm = 1"},
+    {"y = ClipLoss(x)", "contrastive(a, b"},
+    {"y = info_nce(x)", "contrastive(a, b"},
+    {"y = print(x)", "'show NAME"},
+    {"y = x.shape", "a 'size' names one"},
+    {"y = x.T @ x", "transpose(x, [1, 0])"},
+    {"y = self.x", "did you mean 'x'?"},
+    {"y = math.pi", "did you mean 'pi'?"},
+    {"y = where(True, x, x)", "did you mean 'true'?"},
+    {"y = clip(x, None, 1)", "is left out"},
+    {"y = cast(x, torch.float16)", "f32 and bf16"},
+    {"input z: float32[4]", "here it is f32"},
+    {"input z: int64[4]", "i32"},
+    {"y = softmax(x, dim = 0)", "here it is 'axis'"},
+    {"y = sum(x, keepdim = true)", "here it is 'keep'"},
+    {"y = max_pool(x, kernel_size = 2)", "here it is 'window'"},
+    {"y = dropout(x, p = 0.1)", "here it is 'rate'"},
+    {"y = sdpa(x, x, x, is_causal = true)", "here it is 'causal'"},
+    {"y = transpose(x, dims = [0])", "here it is 'perm'"},
+    {"y = gather(x, x, index = x)", "here it is 'ids'"},
+    {"y = resize(x, output_size = 4)", "here it is 'sizes'"},
+    {"train mean(x) with AdamW(lr = 1)", "did you mean 'adamw'?"},
+    {"train mean(x) with optim.SGD(lr = 1)", "did you mean 'sgd'?"},
+    {"train mean(x) with sgd(learning_rate = 1)", "here it is 'lr'"},
+    {"train mean(x) with adam(lr = 1, beta1 = 0)", "here it is 'betas'"},
+    {"weight w: f32[4] = xavier_uniform()", "uniform(sqrt(6.0"},
+    {"weight w: f32[4] = nn.init.zeros_", "did you mean 'zeros'?"},
+    {"weight w: f32[4] = trunc_normal(0.02)", "without a limit"},
+    {"weight w: f32[4] = normal", "'normal' is written normal(deviation)"},
+    {"weight w: f32[4] = normal(std = 0.02)", "here it is 'deviation'"},
+    {"y = x if true else x", "where(condition, a, b) chooses"},
+    {"for i in 3 { x = x }", "'repeat COUNT"},
+    {"y = x[:, 0]", "slice(x, axis"},
+    {"x += 1", "x = x + 1"},
+    {"y = x && x", "'and' joins"},
+    {"y = !x", "'not' negates"},
+    {"y = x ^ 2", "'**' is the power"},
+    {"y = 'a'", "double quotes"},
 };
 
 static MwValueId value_named(const Parsed *parsed, const char *name)
@@ -388,10 +598,20 @@ START_TEST(names_of_other_libraries_lead_to_functions)
     MwArena *arena = mw_arena_new();
     ck_assert_msg(!mw_function_exists(name), "'%s' is a function of the language", name);
     ck_assert_msg(!function || mw_function_exists(function), "there is no '%s'", function);
-    for (int i = 0; i < _i; i++)
-        ck_assert_str_ne(foreign[i].name, name);
     Parsed parsed = parse(mw_arena_printf(arena, MODEL("  y = torch.%s(x)\n"), name));
-    ck_assert_ptr_nonnull(strstr(diags_text(parsed.arena, parsed.diags), foreign[_i].text));
+    const char *says = diags_text(parsed.arena, parsed.diags);
+    ck_assert_msg(strstr(says, foreign[_i].text) != NULL, "%s", says);
+    mw_arena_free(&parsed.arena);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(newcomers_are_told_how_it_is_here)
+{
+    MwArena *arena = mw_arena_new();
+    Parsed parsed = parse(mw_arena_printf(arena, MODEL("  %s\n"), newcomers[_i].line));
+    const char *says = diags_text(parsed.arena, parsed.diags);
+    ck_assert_msg(strstr(says, newcomers[_i].says) != NULL, "%s", says);
     mw_arena_free(&parsed.arena);
     mw_arena_free(&arena);
 }
@@ -414,6 +634,7 @@ int main(void)
     tcase_add_test(tests, every_model_dumps_and_reads_back);
     tcase_add_test(tests, each_dropout_has_its_own_key);
     tcase_add_loop_test(tests, names_of_other_libraries_lead_to_functions, 0, MW_COUNT(foreign));
+    tcase_add_loop_test(tests, newcomers_are_told_how_it_is_here, 0, MW_COUNT(newcomers));
     tcase_add_test(tests, names_that_meet_stay_apart);
     return run_suite(suite);
 }

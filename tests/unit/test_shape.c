@@ -330,8 +330,7 @@ static const Case einsum_cases[] = {
 
 static const Case gather_cases[] = {
     {"embedding", "i32[8, 128]; f32[256, 64]", "", "f32[8, 128, 64]"},
-    {"embedding", "f32[8, 128]; f32[256, 64]", "",
-     "embedding needs i32 ids, not f32[8, 128]"},
+    {"embedding", "f32[8, 128]; f32[256, 64]", "", "embedding needs i32 ids, not f32[8, 128]"},
     {"embedding", "i32[8, 128]; f32[256]", "",
      "embedding needs a table [entries, width] as the right, not f32[256]"},
     {"embedding", "i32[1, 1, 1, 1, 1, 1, 1, 1]; f32[256, 4]", "",
@@ -353,7 +352,7 @@ static const Case gather_cases[] = {
     {"pick", "f32[256]; i32[]", "", "f32[]"},
     {"pick", "f32[8, 128, 256]; i32[128]", "",
      "pick needs one index for each row of f32[8, 128, 256], i32[8, 128], not i32[128]"},
-    {"pick", "f32[]; i32[]", "", "pick picks along the last dimension, but the left has none"},
+    {"pick", "f32[]; i32[]", "", "pick picks along the last dimension, but f32[] has none"},
     {"take_along", "bf16[8, 128, 256]; i32[8, 128, 3]", "", "bf16[8, 128, 3]"},
     {"take_along", "f32[8, 256]; i32[4, 3]", "",
      "take_along needs a row of indices for each row of f32[8, 256], not i32[4, 3]"},
