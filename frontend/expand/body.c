@@ -74,7 +74,8 @@ MwTerm mw_block_call(MwExpander *ex, MwBlockState *state, const MwExpr *expr)
                        .block = block,
                        .call = expr->span,
                        .scope = mw_scope_enter_block(ex, block->name.text),
-                       .names = {.arena = ex->arena}};
+                       .names = {.arena = ex->arena},
+                       .ended = {.arena = ex->arena}};
     const MwLocal *local = ex->local;
     ex->local = NULL; /* the names of comprehensions are the caller's */
     if (bind_params(ex, block, &call, frame))

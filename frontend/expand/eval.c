@@ -26,6 +26,11 @@ static MwTerm unknown_name(MwExpander *ex, const MwExpr *expr)
     const char *text = mw_foreign_text(MW_FOREIGN_VALUE, name);
     if (!strchr(name, '.') && mw_foreign_spelling(name, &known))
         text = NULL;
+    if (ex->frame && mw_name_map_find(&ex->frame->ended, name))
+        text = mw_arena_printf(ex->arena,
+                               "it ends with each step of the scan; 'collect all_%s = %s' there "
+                               "keeps those of all steps",
+                               name, name);
     if (text)
         mw_expand_note(ex, mw_span_none(), "%s", text);
     mw_expand_error(ex, expr->span, "unknown name '%s'%s", name,

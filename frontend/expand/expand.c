@@ -10,8 +10,10 @@
 static void run_model(MwExpander *ex, const MwItem *item)
 {
     ex->graph->name = item->name.text;
-    MwFrame frame = {
-        .block = item->block, .scope = mw_intern(ex->interner, ""), .names = {.arena = ex->arena}};
+    MwFrame frame = {.block = item->block,
+                     .scope = mw_intern(ex->interner, ""),
+                     .names = {.arena = ex->arena},
+                     .ended = {.arena = ex->arena}};
     ex->frame = &frame;
     mw_body_run(ex, &item->block->body);
     ex->frame = NULL;

@@ -156,21 +156,36 @@ static void carry_name(MwExpander *ex, MwScan *scan, MwName name)
     mw_name_bind(ex, name, mw_term_tensor(carry));
 }
 
-/* Carries the names that the body gives again. The nesting of brackets and the grammar's stack
- * bound the recursion. */
-static void carry_names(MwExpander *ex, MwScan *scan, const MwBody *body)
+/* Carries the names that a statement of the body gives again. */
+static void carry_names(MwExpander *ex, MwScan *scan, const MwStatement *statement)
+{
+    if (statement->kind == MW_STATEMENT_LET)
+        for (int k = 0; k < statement->let.targets.count; k++)
+            carry_name(ex, scan, statement->let.targets.at[k]);
+}
+
+/* Collects NONE, where the body is not expanded after an error. */
+static void collect_nothing(MwExpander *ex, MwScan *scan, const MwStatement *statement)
+{
+    if (statement->kind == MW_STATEMENT_COLLECT)
+        mw_vec_push(ex->arena, &scan->collected,
+                    ((Collected){statement->collect.target, mw_term_none()}));
+}
+
+/* Visits the statements of a body and of the bodies in it. The nesting of brackets and the
+ * grammar's stack bound the recursion. */
+static void visit_body(MwExpander *ex, MwScan *scan, const MwBody *body,
+                       void (*visit)(MwExpander *, MwScan *, const MwStatement *))
 {
     for (int i = 0; i < body->count; i++) {
         const MwStatement *statement = body->at[i];
-        if (statement->kind == MW_STATEMENT_LET)
-            for (int k = 0; k < statement->let.targets.count; k++)
-                carry_name(ex, scan, statement->let.targets.at[k]);
+        visit(ex, scan, statement);
         if (statement->kind == MW_STATEMENT_REPEAT)
-            carry_names(ex, scan, &statement->repeat.body);
+            visit_body(ex, scan, &statement->repeat.body, visit);
         if (statement->kind != MW_STATEMENT_IF)
             continue;
-        carry_names(ex, scan, &statement->choice.yes);
-        carry_names(ex, scan, &statement->choice.no);
+        visit_body(ex, scan, &statement->choice.yes, visit);
+        visit_body(ex, scan, &statement->choice.no, visit);
     }
 }
 
@@ -222,8 +237,10 @@ void mw_statement_collect(MwExpander *ex, const MwStatement *statement)
                         name.text);
         return;
     }
-    if (!mw_want_tensor(ex, term, want, &value))
+    if (!mw_want_tensor(ex, term, want, &value)) {
+        mw_vec_push(ex->arena, &scan->collected, ((Collected){name, mw_term_none()}));
         return;
+    }
     const int rank = mw_value_tensor(ex->graph, value)->rank + 1;
     const int64_t axis =
         scan->axis < 0 ? mw_max(scan->axis + rank, 0) : mw_min(scan->axis, rank - 1);
@@ -236,6 +253,15 @@ void mw_statement_collect(MwExpander *ex, const MwStatement *statement)
     mw_vec_push(ex->arena, &scan->collected, ((Collected){name, mw_term_tensor(all)}));
 }
 
+/* Notes the names that end with a step. */
+static void end_names(MwExpander *ex, const MwNameMap *before)
+{
+    const MwNameMap *names = &ex->frame->names;
+    for (int i = 0; i < names->entries.count; i++)
+        if (!mw_name_map_find(before, names->entries.at[i].name))
+            mw_name_map_add(&ex->frame->ended, names->entries.at[i].name);
+}
+
 /* Expands the body. Gives the names that are carried or collected their meanings after the scan,
  * and the others those from before. */
 static void run_steps(MwExpander *ex, const MwStatement *statement, MwScan *scan,
@@ -246,12 +272,12 @@ static void run_steps(MwExpander *ex, const MwStatement *statement, MwScan *scan
     for (int i = 0; i < statement->scan.sources.count; i++)
         ok &= enter_source(ex, &statement->scan.sources.at[i], scan);
     MW_VEC(MwTerm) after = {0};
-    if (ok) {
-        carry_names(ex, scan, &statement->scan.body);
+    visit_body(ex, scan, &statement->scan.body, ok ? carry_names : collect_nothing);
+    if (ok)
         run_body(ex, &statement->scan.body);
-    }
     for (int i = 0; i < scan->carries.count; i++)
         mw_vec_push(ex->arena, &after, leave_carry(ex, scan, &scan->carries.at[i]));
+    end_names(ex, &before);
     mw_names_restore(ex, &before);
     for (int i = 0; i < scan->carries.count; i++)
         mw_name_bind(ex, scan->carries.at[i].name, after.at[i]);

@@ -366,6 +366,11 @@ static bool find_optimizer(MwExpander *ex, const MwExpr *expr, MwOptimizer *opti
     const char *name = expr->kind == MW_EXPR_CALL ? expr->call.callee.text : NULL;
     if (name && mw_optimizer_parse(name, optimizer))
         return true;
+    if (expr->kind == MW_EXPR_NAME && mw_optimizer_parse(expr->text, optimizer)) {
+        mw_expand_error(ex, expr->span,
+                        "an optimizer is written with its options, as in %s(lr = 0.1)", expr->text);
+        return false;
+    }
     MwKnown known = optimizer_names(ex);
     MwText list = {.arena = ex->arena};
     for (int i = 0; i < known.count; i++)

@@ -19,6 +19,11 @@ static bool read_axes(MwExpander *ex, const MwCall *call, MwValueId x, int64_t *
             int axis;
             if (!mw_axis_normalize(ex, call->given[1].span, call->callee, x, given[i], &axis))
                 return false;
+            if (chosen[axis]) {
+                mw_expand_error(ex, call->given[1].span, "%s has axis %d twice", call->callee,
+                                axis);
+                return false;
+            }
             chosen[axis] = true;
         }
     }

@@ -612,10 +612,13 @@ static void add_advice(const Expected *e, MwSpan span, yysymbol_kind_t found, Mw
     else if (found == YYSYMBOL_FOR && e->expected[YYSYMBOL_RETURN])
         advice = "'repeat COUNT as i { … }' repeats statements, 'scan x as x_t { … }' goes over a "
                  "tensor";
-    else if (found == YYSYMBOL_COLON && before == '[')
+    else if (found == YYSYMBOL_COLON && (before == '[' || e->expected[YYSYMBOL_SQUARE_END]))
         advice = "slice(x, axis, begin, end) takes a part of a tensor";
     else if (found == YYSYMBOL_EQUALS && before && strchr("+-*/@%", before))
         advice = "a name is given again in full, as in x = x + 1";
+    else if (e->expected[YYSYMBOL_EQUALS] && e->expected[YYSYMBOL_WITH] &&
+             !e->expected[YYSYMBOL_POWER])
+        advice = "an expression is named, as in show accuracy = mean(x)";
     if (advice)
         mw_diag_note(parse->diags, mw_span_none(), "%s", advice);
 }

@@ -71,7 +71,7 @@ static int formal_at(const MwCall *call, int position)
     for (int k = 0; k <= position && k < call->formal_count; k++)
         if (call->formals[k].rest)
             return k;
-    return position < call->formal_count ? position : -1;
+    return position < call->formal_count && !call->formals[position].quiet ? position : -1;
 }
 
 /* The formal that `arg` is for; -1 after an error. */

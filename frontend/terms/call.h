@@ -14,7 +14,7 @@ typedef struct {
     bool required;
     bool rest;    /* takes all positional arguments; those after it are given by name only */
     bool chooses; /* the first: if it is true only the second is evaluated, if false the third */
-    bool quiet;   /* messages do not list it: only dumps give it */
+    bool quiet;   /* only dumps give it, by name: messages do not list it */
 } MwFormal;
 
 /* An argument, evaluated. */

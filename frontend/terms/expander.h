@@ -26,6 +26,7 @@ struct MwFrame {
     MwSpan call;
     const char *scope; /* interned path of blocks and repeats, with iterations: "layers.3.mlp" */
     MwNameMap names;   /* -> MwTerm */
+    MwNameMap ended;   /* names of the steps of scans that have ended -> no value */
     MwTerm result;
 };
 

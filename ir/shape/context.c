@@ -111,8 +111,9 @@ bool mw_shape_want_same_types(MwShapeContext *context, int from, int to)
             continue;
         mw_shape_fail(context, "cannot combine %s and %s: the types differ",
                       mw_shape_text(context, first), mw_shape_text(context, other));
-        return mw_shape_note(context, "cast one of them, for instance cast(x, %s)",
-                             mw_type_name(first->type));
+        return mw_shape_note(
+            context, "cast one of them, for instance cast(x, %s)",
+            mw_type_name(mw_type_is_float(first->type) ? first->type : other->type));
     }
     return true;
 }

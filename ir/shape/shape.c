@@ -104,8 +104,8 @@ static bool check_origin(MwShapeContext *context, MwAttrKey key)
     bool fits = rank == origin->ints.count && rank <= MW_MAX_RANK;
     for (int i = 0; i < origin->ints.count; i++)
         fits &= origin->ints.at[i] >= 1;
-    return fits || mw_shape_fail(context, "cannot count positions in a part of a tensor that is "
-                                          "given so: only the compiler writes that");
+    return fits || mw_shape_fail(context, "cannot count positions in this part of a tensor: only "
+                                          "the compiler writes such parts");
 }
 
 static bool check_origins(MwShapeContext *context)

@@ -46,7 +46,7 @@ static const struct {
     {MODEL("input x: f32[4, 5, 3]\n weight w: f32[4, 3] = normal(1)\n"
            " s = constant(0.0, [4, 3])\n"
            " scan x as x_t {\n s = s * 0.9 + exp(w * x_t)\n }\n loss = sum(s)\n" TRAINED),
-     "mul needs parts of 'w'"},
+     "this needs parts of 'w'"},
     /* the number of the step, a bool that is carried, and a choice */
     {MODEL("input x: f32[4, 6, 3]\n weight w: f32[3] = normal(1)\n"
            " done = constant(0, [4, 3], i32) > 0\n s = constant(0.0, [4, 3])\n"

@@ -24,8 +24,7 @@ static const Case source_cases[] = {
     {"weight", "i32[8]", "init = constant; value = 3", "i32[8]"},
     {"weight", "i32[8]", "init = uniform; value = 3",
      "weight of type i32 cannot begin as uniform: that needs a floating-point type"},
-    {"weight", "f32[8]", "init = gauss",
-     "weight has the initialiser \"gauss\"; it may be zeros, ones, constant, normal or uniform"},
+    {"weight", "f32[8]", "init = gauss", "weight has no initialiser \"gauss\""},
     {"weight", "f32[8]", "init = normal; value = inf",
      "weight needs a finite initialiser, not inf"},
     {"weight", "f32[8]", "init = ones; value = 2", "weight begins as ones, which takes no value"},
@@ -56,8 +55,7 @@ static const Case source_cases[] = {
     {"iota", "", "type = bool; shape = [4]", "iota counts in f32, bf16 or i32, not in bool"},
     {"iota", "", "type = i32; shape = [4]; origin = [8]; split = [S0]", "i32[4]"},
     {"iota", "", "type = i32; shape = [4]; origin = [8]; split = [S0, R]",
-     "iota cannot count positions in a part of a tensor that is given so: only the compiler "
-     "writes that"},
+     "iota cannot count positions in this part of a tensor: only the compiler writes such parts"},
 };
 
 static const Case map_cases[] = {
