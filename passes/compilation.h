@@ -95,6 +95,9 @@ typedef struct {
     /* by differentiate, for update: [values of graph] the gradient by each weight of the loss that
      * trains it; no value where there is none */
     const MwValueId *gradient;
+    /* for stages, which adds to it: what it solved in other compilations of the same model, for
+     * another memory (passes/stages/known.h); NULL: nothing */
+    struct MwStageKnown *known;
     MwStaging staging; /* by stages */
     /* by split, and from then on in place of `graph`: [staging.stage_count]; NULL before */
     MwStage *stages;

@@ -9,6 +9,7 @@
 #include "ir/rewrite.h"
 #include "passes/memory_target.h"
 #include "passes/sharding/save_problem.h"
+#include "passes/stages/known.h"
 #include "passes/tuning.h"
 #include "runtime/check/check.h"
 
@@ -64,7 +65,8 @@ static bool run_passes(const MwPlanRequest *request, Attempt *attempt)
     return good && pipeline.stop_after == MW_PASS_COUNT;
 }
 
-static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, int64_t target_bytes)
+static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, MwStageKnown *known,
+                            int64_t target_bytes)
 {
     MwArena *arena = mw_arena_new_within(around);
     Attempt *attempt = MW_NEW(arena, Attempt, 1);
@@ -73,6 +75,7 @@ static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, int64
                                            .options = *request->options,
                                            .cluster = request->cluster,
                                            .graph = mw_graph_copy(arena, request->graph),
+                                           .known = known,
                                            .memory_target_bytes = target_bytes};
     if (run_passes(request, attempt))
         attempt->plan = mw_plan_build(&attempt->compilation, request->source, attempt->diags);
@@ -116,14 +119,15 @@ static bool deliver(const MwPlanRequest *request, const Attempt *attempt, MwDiag
 
 MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags)
 {
-    Attempt *first = attempt_new(arena, request, 0), *last = first;
+    MwStageKnown *known = mw_stage_known_new(arena);
+    Attempt *first = attempt_new(arena, request, known, 0), *last = first;
     MwPlanResult result = {.attempts = 1};
     MwMemoryTarget target =
         mw_memory_target(mw_device_bytes(&first->compilation), MW_TUNED_MEMORY_CORRECTIONS);
     while (!last->plan && correct(&target, last)) {
         if (last != first)
             attempt_free(&last);
-        last = attempt_new(arena, request, target.target_bytes);
+        last = attempt_new(arena, request, known, target.target_bytes);
         result.attempts++;
     }
     Attempt *delivered = last->plan ? last : first, *other = last->plan ? first : last;

@@ -43,7 +43,7 @@ void mw_stage_batchings_free(MwStageBatchings *batchings)
 }
 
 bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *compilation,
-                            int threads)
+                            MwStageKnown *known, int threads)
 {
     if (batching->model || (batching->is_made && !batching->is_possible))
         return batching->is_possible;
@@ -55,16 +55,16 @@ bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *comp
         return false;
     batching->compilation = compilation;
     batching->layer_count = batching->model->layer_count;
-    batching->costs = mw_stage_costs_new(batching->model->arena, batching->model, threads);
+    batching->costs = mw_stage_costs_new(batching->model->arena, batching->model, known, threads);
     for (int recomputes = 0; recomputes < MW_COUNT(batching->whole); recomputes++)
         batching->whole[recomputes] = mw_stage_costs_whole(batching->costs, recomputes);
     return true;
 }
 
 bool mw_stage_batching_measure(MwStageBatching *batching, const MwCompilation *compilation,
-                               int threads)
+                               MwStageKnown *known, int threads)
 {
-    if (!batching->is_made && mw_stage_batching_make(batching, compilation, threads)) {
+    if (!batching->is_made && mw_stage_batching_make(batching, compilation, known, threads)) {
         mw_stage_model_free(&batching->model);
         batching->costs = NULL;
     }

@@ -27,15 +27,15 @@ typedef MW_VEC(MwStageBatching) MwStageBatchings;
 MwStageBatchings mw_stage_batchings(const MwCompilation *compilation);
 void mw_stage_batchings_free(MwStageBatchings *batchings);
 
-/* Makes the model and its costs, unless they are there. False if the batch cannot be cut into so
- * many. */
+/* Makes the model and its costs, unless they are there. `known` receives what is solved. False
+ * if the batch cannot be cut into so many. */
 bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *compilation,
-                            int threads);
+                            MwStageKnown *known, int threads);
 
 /* Makes what mw_stage_batching_fits and mw_stage_batching_estimate need, at the first call. A model
  * that this takes is freed again. False as above. */
 bool mw_stage_batching_measure(MwStageBatching *batching, const MwCompilation *compilation,
-                               int threads);
+                               MwStageKnown *known, int threads);
 
 /* Whether the devices of the cluster, with `memory_bytes` each, have memory enough in total for
  * `in_flight` micro-batches; with recomputation unless the user forbids it. */

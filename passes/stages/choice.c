@@ -252,6 +252,7 @@ static MwStageChoiceAnswer solve(ChoiceSearch *c)
                               .layer_stage = query->layer_stage,
                               .answer = answer_queries,
                               .bound = bound_candidate,
+                              .is_optional = query->is_optional,
                               .is_spent = is_spent,
                               .is_known = is_known,
                               .context = c};

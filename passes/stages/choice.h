@@ -19,6 +19,7 @@ typedef struct {
     const int *layer_stage; /* [layers] pinned stage, -1: free; NULL: all are free */
     int64_t most_effort;    /* of `costs`, beyond which only layouts of stages whose costs are known
                                are compared */
+    bool is_optional;       /* no layout need be found beyond that */
     double memory_bytes;    /* of a device */
 } MwStageChoiceQuery;
 

@@ -21,13 +21,11 @@ struct MwStageCosts {
     MwArena *arena;
     const MwStageModel *model;
     int threads;
-    MwKeyMap samples; /* by interval class, mesh, recomputation and sequence */
+    MwStageSolved *solved;
     MwKeyMap graphs;  /* by interval class and recomputation */
     MwKeyMap answers; /* by interval class, devices and sequence: an MwStageCostList */
     Samples queue;    /* samples to solve next */
     MwStagePricing pricing;
-    int64_t work;   /* nodes of all problems solved */
-    int64_t effort; /* of solving them: mw_stage_costs_effort */
     MwExtrapolation *extrapolation;
     bool has_bounds; /* the samples of all intervals on one device are solved */
     double memory_bytes;
@@ -62,10 +60,11 @@ static MwStageSample *sample_of(MwStageCosts *costs, const MwIntervalTerm *term,
                                 like->is_sequential, like->mesh.axis_count};
     for (int a = 0; a < like->mesh.axis_count; a++)
         key[4 + a] = like->mesh.size[a];
-    void **at = mw_key_map_at(costs->arena, &costs->samples, key, sizeof key);
+    MwStageSolved *solved = costs->solved;
+    void **at = mw_key_map_at(solved->arena, &solved->samples, key, sizeof key);
     if (*at)
         return *at;
-    MwStageSample *sample = *at = MW_NEW(costs->arena, MwStageSample, 1);
+    MwStageSample *sample = *at = MW_NEW(solved->arena, MwStageSample, 1);
     *sample = *like;
     sample->begin = term->begin;
     sample->end = term->end;
@@ -82,7 +81,7 @@ static void request(MwStageCosts *costs, MwStageSample *sample, int price)
         is_queued |= sample->wanted[i];
     sample->wanted[price] = true;
     sample->graph = graph_of(costs, sample->begin, sample->end, sample->recomputes);
-    costs->work += sample->graph->nodes.count;
+    costs->solved->work += sample->graph->nodes.count;
     if (is_queued)
         return;
     mw_vec_push(costs->arena, &costs->queue, sample);
@@ -90,19 +89,19 @@ static void request(MwStageCosts *costs, MwStageSample *sample, int price)
 
 int64_t mw_stage_costs_work(const MwStageCosts *costs)
 {
-    return costs->work;
+    return costs->solved->work;
 }
 
 int64_t mw_stage_costs_effort(const MwStageCosts *costs)
 {
-    return costs->effort;
+    return costs->solved->effort;
 }
 
 static void solve_requested(MwStageCosts *costs)
 {
     mw_stage_samples_solve(costs->queue.at, costs->queue.count, &costs->pricing, costs->threads);
     for (int i = 0; i < costs->queue.count; i++)
-        costs->effort += costs->queue.at[i]->effort;
+        costs->solved->effort += costs->queue.at[i]->effort;
     costs->queue.count = 0;
 }
 
@@ -307,14 +306,14 @@ MwMeshList mw_stage_costs_meshes(const MwStageCosts *costs, MwArena *arena, int 
     return list;
 }
 
-static void list_mesh_candidates(MwStageCosts *costs, const MwStageCostQuery *cost_query,
-                                 CandidateSearch *search)
+static void list_mesh_candidates(MwStageCosts *costs, MwArena *arena,
+                                 const MwStageCostQuery *cost_query, CandidateSearch *search)
 {
     bool recomputes = costs->model->lowered[0].options.remat == MW_REMAT_ALL;
-    MwMeshList all = mw_stage_costs_meshes(costs, costs->arena, cost_query->devices);
+    MwMeshList all = mw_stage_costs_meshes(costs, arena, cost_query->devices);
     search->mesh_count = all.count;
-    search->meshes = MW_NEW(costs->arena, MwStageSample, all.count);
-    search->is_shortlisted = MW_NEW(costs->arena, bool, all.count);
+    search->meshes = MW_NEW(arena, MwStageSample, all.count);
+    search->is_shortlisted = MW_NEW(arena, bool, all.count);
     for (int i = 0; i < all.count; i++)
         search->meshes[i] = (MwStageSample){.mesh = all.at[i],
                                             .is_sequential = cost_query->is_sequential,
@@ -328,7 +327,7 @@ static void start_search(MwStageCosts *costs, const MwStageCostQuery *cost_query
     search->cost_query = cost_query;
     search->terms =
         mw_extrapolation_terms(costs->extrapolation, cost_query->begin, cost_query->end);
-    list_mesh_candidates(costs, cost_query, search);
+    list_mesh_candidates(costs, costs->arena, cost_query, search);
     for (int i = 0; i < search->mesh_count; i++)
         request_terms(costs, search->terms, &search->meshes[i], 0);
 }
@@ -451,17 +450,74 @@ static MwStageCostList list_candidates(MwStageCosts *costs, const CandidateSearc
     return list;
 }
 
-/* Where the answer of a query is kept; it is NULL until the query is answered. */
-static void **answer_of(MwStageCosts *costs, const MwStageCostQuery *cost_query)
+/* The slot of a query in a map of queries, whose keys are in `arena`. */
+static void **query_slot(const MwStageCosts *costs, MwArena *arena, MwKeyMap *map,
+                         const MwStageCostQuery *cost_query)
 {
     int key[] = {class_of(costs, cost_query->begin, cost_query->end), cost_query->devices,
                  cost_query->is_sequential};
-    return mw_key_map_at(costs->arena, &costs->answers, key, sizeof key);
+    return mw_key_map_at(arena, map, key, sizeof key);
+}
+
+/* Where the answer of a query is kept; it is NULL until the query is answered. */
+static void **answer_of(MwStageCosts *costs, const MwStageCostQuery *cost_query)
+{
+    return query_slot(costs, costs->arena, &costs->answers, cost_query);
+}
+
+static void **mark_of(MwStageCosts *costs, const MwStageCostQuery *cost_query)
+{
+    return query_slot(costs, costs->solved->arena, &costs->solved->answered, cost_query);
+}
+
+static bool are_solved(MwStageCosts *costs, const MwIntervalTerms *terms, const MwStageSample *like,
+                       int price)
+{
+    for (int i = 0; i < terms->count; i++)
+        if (!sample_of(costs, &terms->at[i], like)->solved[price])
+            return false;
+    return true;
+}
+
+/* Whether the samples are solved that request_leaner requests. */
+static bool are_leaner_solved(MwStageCosts *costs, const CandidateSearch *search,
+                              const MwStageSample *mesh)
+{
+    MwStageSample recomputing = *mesh;
+    recomputing.recomputes = true;
+    for (int price = 0; price < MW_MEMORY_PRICES; price++)
+        if (!are_solved(costs, search->terms, mesh, price) ||
+            (may_recompute(costs) && !are_solved(costs, search->terms, &recomputing, price)))
+            return false;
+    return true;
+}
+
+/* Whether all samples are solved that the answer of a query depends on, but for single layers. */
+static bool is_solved(MwStageCosts *costs, MwArena *scratch, const MwStageCostQuery *cost_query)
+{
+    CandidateSearch search = {.cost_query = cost_query};
+    MwStageCost cost;
+    search.terms = mw_extrapolation_terms(costs->extrapolation, cost_query->begin, cost_query->end);
+    list_mesh_candidates(costs, scratch, cost_query, &search);
+    for (int i = 0; i < search.mesh_count; i++)
+        if (!are_solved(costs, search.terms, &search.meshes[i], 0))
+            return false;
+    int best = find_fastest(costs, &search);
+    return best < 0 ||
+           (sum_terms(costs, search.terms, &search.meshes[best], 0, &cost) &&
+            fits_most_in_flight(costs, &cost)) ||
+           are_leaner_solved(costs, &search, &search.meshes[best]);
 }
 
 bool mw_stage_costs_is_known(MwStageCosts *costs, const MwStageCostQuery *cost_query)
 {
-    return *answer_of(costs, cost_query) != NULL;
+    void **mark = mark_of(costs, cost_query);
+    if (!*mark) {
+        MwArena *scratch = mw_arena_new();
+        *mark = is_solved(costs, scratch, cost_query) ? costs->solved : NULL;
+        mw_arena_free(&scratch);
+    }
+    return *mark != NULL;
 }
 
 /* Answers queries that were not asked before. */
@@ -478,6 +534,7 @@ static void answer(MwStageCosts *costs, const MwStageCostQuery *const *cost_quer
         MwStageCostList *list = MW_NEW(costs->arena, MwStageCostList, 1);
         *list = list_candidates(costs, &search[i]);
         *answer_of(costs, cost_queries[i]) = list;
+        *mark_of(costs, cost_queries[i]) = costs->solved;
     }
 }
 
@@ -488,7 +545,7 @@ void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *cost_quer
     const MwStageCostQuery **unknown = MW_NEW(scratch, const MwStageCostQuery *, count);
     int unknown_count = 0;
     for (int i = 0; i < count; i++)
-        if (!mw_stage_costs_is_known(costs, &cost_queries[i]))
+        if (!*answer_of(costs, &cost_queries[i]))
             unknown[unknown_count++] = &cost_queries[i];
     answer(costs, unknown, unknown_count);
     for (int i = 0; i < count; i++)
@@ -561,18 +618,29 @@ static int count_meshes(const MwStageCosts *costs)
     return count;
 }
 
-MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int threads)
+/* Picoseconds that a byte costs at price 1. */
+static double unit_of_price(MwStageCosts *costs)
 {
-    const MwCompilation *compilation = &model->lowered[0];
-    MwStageCosts *costs = MW_NEW(arena, MwStageCosts, 1);
-    *costs = (MwStageCosts){
-        .arena = arena, .model = model, .threads = threads, .pricing = {.model = model}};
-    costs->memory_bytes = (double)mw_memory_bytes(compilation);
-    costs->extrapolation = mw_extrapolation_new(arena, model, count_meshes(costs));
-    bool recomputes = compilation->options.remat == MW_REMAT_ALL;
-    MwStageCost all = mw_stage_costs_whole(costs, recomputes);
-    double least_s = model->micro_batches * mw_stage_cost_time_s(&all) /
+    const MwCompilation *compilation = &costs->model->lowered[0];
+    MwStageCost all = mw_stage_costs_whole(costs, compilation->options.remat == MW_REMAT_ALL);
+    double least_s = costs->model->micro_batches * mw_stage_cost_time_s(&all) /
                      mw_cluster_devices(compilation->cluster);
-    costs->pricing.ps_per_byte = least_s * 1e12 / costs->memory_bytes;
+    return least_s * 1e12 / costs->memory_bytes;
+}
+
+MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwStageKnown *known,
+                                 int threads)
+{
+    MwStageCosts *costs = MW_NEW(arena, MwStageCosts, 1);
+    *costs = (MwStageCosts){.arena = arena,
+                            .model = model,
+                            .solved = mw_stage_known_of(known, model->micro_batches),
+                            .threads = threads,
+                            .pricing = {.model = model}};
+    costs->memory_bytes = (double)mw_memory_bytes(&model->lowered[0]);
+    costs->extrapolation = mw_extrapolation_new(arena, model, count_meshes(costs));
+    if (costs->solved->ps_per_byte == 0)
+        costs->solved->ps_per_byte = unit_of_price(costs);
+    costs->pricing.ps_per_byte = costs->solved->ps_per_byte;
     return costs;
 }

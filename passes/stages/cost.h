@@ -11,6 +11,7 @@
 #define MW_PASSES_STAGES_COST_H
 
 #include "passes/sharding/meshes.h"
+#include "passes/stages/known.h"
 #include "passes/stages/sample.h"
 
 typedef MW_VEC(MwStageCost) MwStageCostList;
@@ -21,11 +22,13 @@ typedef struct {
     bool is_sequential; /* no other task runs between the tasks of a micro-batch */
 } MwStageCostQuery;
 
-/* The samples of one model, each solved once. Lies in `arena`; the model must outlive it. */
+/* The samples of one model, each solved once. */
 typedef struct MwStageCosts MwStageCosts;
 
-/* The results do not depend on `threads`. */
-MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, int threads);
+/* Lies in `arena`; the model and `known`, which keeps what is solved, must outlive it. The
+ * results do not depend on `threads`. */
+MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwStageKnown *known,
+                                 int threads);
 
 /* Fills lists[i] with the ways of running queries[i], in an order that depends on that query
  * alone. The lists lie in the arena of `costs`. A list is empty if the pins cannot be met. It
@@ -49,7 +52,8 @@ MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int de
 /* The whole model on one device, without a memory limit. */
 MwStageCost mw_stage_costs_whole(MwStageCosts *costs, bool recomputes);
 
-/* Whether the query has been answered before, so that the answer takes no time. */
+/* Whether the samples that the answer depends on are solved, also by another search, so that it
+ * takes little time. */
 bool mw_stage_costs_is_known(MwStageCosts *costs, const MwStageCostQuery *cost_query);
 
 /* How much has been solved to answer queries, in entries of cost tables; about a tenth of a

@@ -33,6 +33,7 @@ typedef struct {
     int devices;
     MwMemoryTarget target; /* of the memory of a device */
     MwStageBatchings batchings;
+    MwStageKnown *known;
     /* of one stage in the last trial of it: least step time, whatever its memory; micro-batches;
      * memory that it needed, and the part of it that does not depend on their number */
     double one_stage_s, one_stage_bytes, one_stage_kept_bytes;
@@ -48,29 +49,19 @@ static double target_bytes(const Trials *t)
 
 static bool make_batching(const Trials *t, MwStageBatching *batching)
 {
-    return mw_stage_batching_make(batching, t->compilation, t->query->threads);
+    return mw_stage_batching_make(batching, t->compilation, t->known, t->query->threads);
 }
 
 static bool measure_batching(const Trials *t, MwStageBatching *batching)
 {
-    return mw_stage_batching_measure(batching, t->compilation, t->query->threads);
-}
-
-/* What all samples so far took (mw_stage_costs_effort). */
-static int64_t effort_spent(const Trials *t)
-{
-    int64_t effort = 0;
-    for (int i = 0; i < t->batchings.count; i++)
-        if (t->batchings.at[i].costs)
-            effort += mw_stage_costs_effort(t->batchings.at[i].costs);
-    return effort;
+    return mw_stage_batching_measure(batching, t->compilation, t->known, t->query->threads);
 }
 
 /* The effort of a number of micro-batches at which its search ends: it may take STAGE_EFFORT, and
  * no more than is left of SEARCH_EFFORT. */
 static int64_t most_effort(const Trials *t, const MwStageBatching *batching)
 {
-    int64_t left = MW_TUNED_SEARCH_EFFORT - effort_spent(t);
+    int64_t left = MW_TUNED_SEARCH_EFFORT - mw_stage_known_effort(t->known);
     return mw_min(MW_TUNED_STAGE_EFFORT, mw_stage_costs_effort(batching->costs) + left);
 }
 
@@ -161,12 +152,12 @@ static MwStageLayout best_single_stage(Trials *t, const MwStageBatching *batchin
     return best;
 }
 
-/* Whether more micro-batches cannot help: they make one stage no faster, so they are of no use
- * if its fastest way fits the memory or a pipeline is faster than that. */
+/* Whether more micro-batches cannot help, but by what samples are solved to: they make one stage no
+ * faster, so they are of no use if its fastest way fits the memory or a pipeline is faster. */
 static bool one_stage_is_no_faster(const Trials *t)
 {
     const MwStageLayout *best = incumbent(t);
-    return best && t->one_stage_s >= best->step_s;
+    return best && t->one_stage_s >= (1 - MW_TUNED_STAGE_GAP) * best->step_s;
 }
 
 /* Whether one stage lacks memory with so many micro-batches, as far as the last trial of it tells:
@@ -245,6 +236,7 @@ static MwStageReason try_schedule(Trials *t, RankedBatching *ranked, MwPipelineK
                                 .meshes = meshes,
                                 .least_stages = t->query->least_stages,
                                 .layer_stage = t->query->layer_stage,
+                                .is_optional = incumbent(t) != NULL,
                                 .most_effort = most_effort(t, ranked->batching),
                                 .memory_bytes = target_bytes(t)};
     set_devices(t, &query);
@@ -373,7 +365,7 @@ static RankedBatching *rank_batchings(Trials *t, int *count)
 /* Whether what is left of the effort allows to try another number of micro-batches. */
 static bool has_effort_left(const Trials *t)
 {
-    return effort_spent(t) < MW_TUNED_SEARCH_EFFORT;
+    return mw_stage_known_effort(t->known) < MW_TUNED_SEARCH_EFFORT;
 }
 
 /* Tries pipelines: the schedule of turn 1, which needs no more memory than any other, with each
@@ -491,6 +483,7 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
                 .target =
                     mw_memory_target((int64_t)query->memory_bytes, MW_TUNED_MEMORY_CORRECTIONS),
                 .out = &out};
+    t.known = compilation->known ? compilation->known : mw_stage_known_new(compilation->arena);
     t.batchings = mw_stage_batchings(compilation);
     MwStageBatching *first = &t.batchings.at[0];
     if (make_batching(&t, first)) {

@@ -98,6 +98,9 @@ static int64_t option_value(const MwStageLimits *limits, const MwStageOption *op
     if (option->steady > limits->steady || option->step > limits->step ||
         in_flight > option->most_in_flight)
         return MW_FORBIDDEN;
+    if (option->candidate < 0 && limits->bound_bytes > 0 &&
+        mw_stage_option_bytes(option, in_flight) > limits->bound_bytes)
+        return MW_FORBIDDEN;
     return option->fill;
 }
 

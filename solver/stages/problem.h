@@ -98,9 +98,10 @@ typedef struct {
      * asked. NULL: all intervals are asked at once. */
     bool (*bound)(void *context, int begin, int end, int submesh, MwStageCandidate *bound);
     /* Whether answers have taken as much time as they may. The search then asks only intervals
-     * whose answers take none; if these make no cut, those of one more cut after another. NULL:
-     * never. */
+     * whose answers take none; if these make no cut, those of one more cut after another, unless
+     * no cut is needed. NULL: never. */
     bool (*is_spent)(void *context);
+    bool is_optional; /* no cut is needed */
     /* Whether the answer takes no time; read only if there is `is_spent`. */
     bool (*is_known)(void *context, int begin, int end, int submesh);
     void *context;

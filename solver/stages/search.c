@@ -15,12 +15,13 @@
  *
  * Once the caller's time for answers is spent, the least bound of a box is the lower bound of the
  * result, and the search goes on among the cuts of entries that were asked or whose answers are
- * known. If there is none, the entries of the best cut by bounds are asked, until there is one. */
+ * known. If there is none, and the caller needs one, entries are asked until there is. */
 #include "solver/stages/search.h"
 
 #include "base/vec.h"
 #include "solver/tuning.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -122,6 +123,12 @@ static int by_bound(const void *left, const void *right)
         return a->value < b->value ? -1 : 1;
     return a->entry - b->entry;
 }
+
+/* Where any cut will do: the share of the memory that it may take by bounds, which leave out
+ * more of memory than of time; how many sizes of equal sub-meshes are asked, and for each how
+ * often bounds are followed, most of the time to intervals that share samples. */
+#define LIKELY_SHARE 0.5
+enum { EQUAL_SIZES = 3, EQUAL_GUESSES = 16 };
 
 /* Number of questions asked at a time at the beginning. */
 enum { FEWEST_QUESTIONS = 16 };
@@ -283,9 +290,10 @@ static void ask_known(MwStageSearch *search)
     mw_arena_free(&scratch);
 }
 
-/* Asks the entries of the best cut by bounds, until a cut has no others. Returns false if there is
- * no cut. */
-static bool ask_some_cut(MwStageSearch *search)
+/* Asks the entries of the best cut by bounds on sub-meshes `submesh` (-1: any), whose memory by
+ * bounds is at most a share of what there is, until a cut has no others, `most` times at most.
+ * Returns false if there is no cut. */
+static bool ask_cuts(MwStageSearch *search, int submesh, double share, int most)
 {
     int width = needs_fixed_stages(search->table->problem) ? 1 : search->most_stages;
     for (int stages = search->least_stages; stages <= search->most_stages; stages += width) {
@@ -295,14 +303,46 @@ static bool ask_some_cut(MwStageSearch *search)
                    .most_step = MW_FORBIDDEN - 1};
         MwStageLimits limits = limits_of(search, &box);
         limits.asked_only = false;
+        limits.bound_bytes = (int64_t)(share * (double)search->table->problem->memory_bytes);
+        limits.submesh = submesh;
         MwStagePath path;
-        while (mw_stage_pass_run(search->pass, &limits, &path)) {
+        for (int i = 0; i < most && mw_stage_pass_run(search->pass, &limits, &path); i++) {
             search->passes++;
             if (!ask_path(search, &path))
                 return true;
         }
     }
     return false;
+}
+
+/* Asks the entries of cuts into equal stages, on a node each or a few whole nodes, or on parts of
+ * the only node. Answers for one size of sub-meshes have most in common, so that many more are
+ * known then. */
+static void ask_equal_cuts(MwStageSearch *search)
+{
+    const MwSubmeshPacking *packing = &search->table->packing;
+    const MwStageCluster cluster = packing->cluster;
+    int all = cluster.nodes * cluster.devices_per_node, asked = 0;
+    for (int i = 0; i < packing->count && asked < EQUAL_SIZES; i++) {
+        const MwStageSubmesh *submesh = &packing->submeshes[i];
+        bool is_whole = submesh->nodes > 0 || cluster.nodes == 1;
+        if (!is_whole || submesh->devices == all || all % submesh->devices != 0)
+            continue;
+        ask_cuts(search, i, LIKELY_SHARE, EQUAL_GUESSES);
+        asked++;
+    }
+}
+
+/* Asks more entries, because those that are known make no cut. Returns whether some cut has no
+ * others. */
+static bool ask_some_cut(MwStageSearch *search)
+{
+    if (search->submesh < 0) {
+        ask_equal_cuts(search);
+        ask_known(search);
+        explore_boxes(search);
+    }
+    return search->found || ask_cuts(search, search->submesh, 1, INT_MAX);
 }
 
 void mw_stage_search_run(MwStageSearch *search)
@@ -313,14 +353,14 @@ void mw_stage_search_run(MwStageSearch *search)
         search->is_spent = true;
         ask_known(search);
         explore_boxes(search);
-        if (!search->found && ask_some_cut(search))
+        if (!search->found && !search->table->problem->is_optional && ask_some_cut(search))
             explore_boxes(search);
     }
     search->lower_bound = search->found ? mw_min(search->total, bound) : bound;
 }
 
-/* Returns the least memory with which a cut exists; asks until the cut has no entry with a bound.
- * MW_FORBIDDEN or more: no memory suffices. */
+/* Returns the least memory with which a cut exists; asks until the cut has no entry with a bound,
+ * unless the time for answers is spent. MW_FORBIDDEN or more: no memory suffices. */
 static int64_t least_bytes(MwStageSearch *search, MwStageLimits limits)
 {
     MwStagePath path;
@@ -328,7 +368,7 @@ static int64_t least_bytes(MwStageSearch *search, MwStageLimits limits)
         search->passes++;
         if (!mw_stage_pass_run(search->pass, &limits, &path))
             return MW_FORBIDDEN;
-    } while (!limits.ignore_answers && ask_path(search, &path));
+    } while (!limits.ignore_answers && !search->is_spent && ask_path(search, &path));
     return path.value;
 }
 
@@ -355,6 +395,8 @@ MwStageReason mw_stage_search_explain(MwStageSearch *search, int64_t *needed_byt
 {
     int64_t bytes = least_bytes_of_all(search, false, false);
     *needed_bytes = bytes < MW_FORBIDDEN ? bytes : 0;
+    if (search->is_spent && bytes < MW_FORBIDDEN) /* perhaps by bounds, which no cut attained */
+        *needed_bytes = mw_max(bytes, search->table->problem->memory_bytes + 1);
     if (bytes < MW_FORBIDDEN)
         return MW_STAGES_MEMORY;
     if (search->table->problem->layer_stage &&

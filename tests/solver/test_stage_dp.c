@@ -226,6 +226,36 @@ START_TEST(time_that_is_spent_leaves_a_cut)
 }
 END_TEST
 
+/* Where no cut is needed, a search that ends early asks nothing more, and has none but of what it
+ * knows. */
+START_TEST(a_cut_that_is_not_needed_is_not_asked_for)
+{
+    StageKind kind = {6, 2, 8, 2, 10, 1000, 30, 12, true, false, true, false};
+    int without = 0;
+    for (int seed = 0; seed < 600; seed++) {
+        MwArena *arena = mw_arena_new();
+        RandomStages *stages = random_stages(arena, &kind, (uint64_t)seed);
+        EnumeratedStages expected = enumerate_stages(stages, (StageFilter){0});
+        random_stages_tire(stages, seed % 30);
+        MwStagePlan needed = mw_stages_solve(arena, &stages->problem, NULL);
+        stages = random_stages(arena, &kind, (uint64_t)seed);
+        random_stages_tire(stages, seed % 30);
+        stages->problem.is_optional = true;
+        MwStagePlan plan = mw_stages_solve(arena, &stages->problem, NULL);
+        Case at = {"not needed", seed, stages, &plan};
+        expect(&at, plan.asked <= needed.asked, "asked more");
+        if (plan.reason == MW_STAGES_POSSIBLE)
+            check_cut(&at);
+        else if (plan.reason == MW_STAGES_MEMORY)
+            expect(&at, plan.needed_bytes > stages->problem.memory_bytes, "memory suffices");
+        expect(&at, expected.possible || plan.reason != MW_STAGES_POSSIBLE, "possible or not");
+        without += expected.possible && plan.reason != MW_STAGES_POSSIBLE;
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(without, 0);
+}
+END_TEST
+
 START_TEST(bounds_spare_questions)
 {
     StageKind kind = {6, 2, 8, 2, 10, 1000, 30, 12, true, false, false, false};
@@ -359,6 +389,7 @@ int main(void)
     tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
     tcase_add_test(tests, gap_is_kept);
     tcase_add_test(tests, time_that_is_spent_leaves_a_cut);
+    tcase_add_test(tests, a_cut_that_is_not_needed_is_not_asked_for);
     tcase_add_test(tests, bounds_spare_questions);
     tcase_add_test(tests, ties_break_by_the_lowest_index);
     tcase_add_test(tests, packing_agrees_with_trying);

@@ -200,13 +200,14 @@ START_TEST(the_choice_is_the_best_of_all)
     MwCluster cluster = quick_links(test_cluster_of_nodes(choices[_i].nodes, choices[_i].devices));
     prepare(&c, &cluster, (Text){.layers = choices[_i].layers}, (MwCompileOptions){0});
     MwStageModel *model = mw_stage_model_new(&c.compilation, choices[_i].micro_batches, c.diags);
-    MwStageChoiceQuery query = {.model = model,
-                                .most_effort = INT64_MAX,
-                                .costs = mw_stage_costs_new(c.arena, model, 1),
-                                .kind = choices[_i].kind,
-                                .chunks = (int)mw_max(choices[_i].chunks, 1),
-                                .meshes = choices[_i].meshes,
-                                .memory_bytes = (double)cluster.device.memory_bytes};
+    MwStageChoiceQuery query = {
+        .model = model,
+        .most_effort = INT64_MAX,
+        .costs = mw_stage_costs_new(c.arena, model, mw_stage_known_new(c.arena), 1),
+        .kind = choices[_i].kind,
+        .chunks = (int)mw_max(choices[_i].chunks, 1),
+        .meshes = choices[_i].meshes,
+        .memory_bytes = (double)cluster.device.memory_bytes};
     MwStageChoiceAnswer answer = mw_stage_choice(c.arena, &query);
     ck_assert_int_eq(answer.reason, MW_STAGES_POSSIBLE);
     if (choices[_i].memory_share > 0) {
@@ -248,7 +249,7 @@ START_TEST(like_layers_are_reckoned_right)
     for (int l = begin; l < end; l++)
         ck_assert_int_eq(model->layer_class[l], model->layer_class[begin]);
     ck_assert_int_ne(model->layer_class[0], model->layer_class[1]);
-    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, 1);
+    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, mw_stage_known_new(c.arena), 1);
     MwStageCostQuery cost_query = {begin, end, DEVICES, false};
     MwStageCostList list;
     mw_stage_costs_query(costs, &cost_query, 1, &list);
@@ -264,6 +265,37 @@ START_TEST(like_layers_are_reckoned_right)
     ck_assert_double_eq_tol(reckoned_s, solved_s, 0.05 * solved_s);
     mw_stage_model_free(&model);
     mw_arena_free(&c.arena);
+}
+END_TEST
+
+/* A search that knows what another has solved, for another memory, solves little and finds what it
+ * finds alone. */
+START_TEST(what_was_solved_is_not_solved_again)
+{
+    static const double shares[] = {1, 0.98};
+    MwArena *arena = mw_arena_new();
+    MwStageKnown *known = mw_stage_known_new(arena);
+    MwCluster cluster = quick_links(test_cluster(4));
+    int64_t effort[MW_COUNT(shares)];
+    for (int i = 0; i < MW_COUNT(shares); i++) {
+        Case c, alone;
+        MwCompileOptions options = {.micro_batches = 4,
+                                    .memory_bytes =
+                                        (int64_t)(shares[i] * (double)cluster.device.memory_bytes)};
+        open_case(&c, &cluster, (Text){.layers = 6}, options);
+        c.compilation.known = known;
+        run_to(&c, MW_PASS_sharding);
+        plan(&alone, &cluster, (Text){.layers = 6}, options);
+        ck_assert_msg(c.ok, "%s", diags_text(c.arena, c.diags));
+        ck_assert_str_eq(c.compilation.staging.alternatives[0].name,
+                         alone.compilation.staging.alternatives[0].name);
+        effort[i] = mw_stage_known_effort(known);
+        mw_arena_free(&c.arena);
+        mw_arena_free(&alone.arena);
+    }
+    ck_assert_int_gt(effort[0], 0);
+    ck_assert_int_eq(effort[0], effort[1]);
+    mw_arena_free(&arena);
 }
 END_TEST
 
@@ -314,7 +346,7 @@ START_TEST(layers_that_come_again_are_solved_once)
     ck_assert_int_eq(model->layer_count, alike[_i].layers);
     for (int l = 1 + period; l < model->layer_count - period; l++)
         ck_assert_int_eq(model->layer_class[l], model->layer_class[l - period]);
-    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, 1);
+    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, mw_stage_known_new(c.arena), 1);
     mw_stage_costs_bound(costs, 0, 1, 1);
     /* In each phase, each place in a period, samples begin there and have up to two periods, or
      * contain an end of the model. */
@@ -341,7 +373,8 @@ START_TEST(unlike_layers_are_sampled_in_short_intervals)
     run_to(&c, MW_PASS_update);
     ck_assert_msg(c.ok, "%s", diags_text(c.arena, c.diags));
     MwStageModel *model = mw_stage_model_new(&c.compilation, 1, c.diags);
-    MwStageCosts *costs = mw_stage_costs_new(model->arena, model, 1);
+    MwStageCosts *costs =
+        mw_stage_costs_new(model->arena, model, mw_stage_known_new(model->arena), 1);
     mw_stage_costs_bound(costs, 0, 1, 1);
     ck_assert_int_gt(model->layer_count, 8);
     ck_assert_int_lt(mw_stage_costs_work(costs), 2 * MW_TUNED_SPAN_NODES);
@@ -687,6 +720,7 @@ int main(void)
     tcase_add_loop_test(tests, the_choice_is_the_best_of_all, 0, MW_COUNT(choices));
     tcase_add_test(tests, like_layers_are_reckoned_right);
     tcase_add_loop_test(tests, layers_that_come_again_are_solved_once, 0, MW_COUNT(alike));
+    tcase_add_test(tests, what_was_solved_is_not_solved_again);
     tcase_add_test(tests, unlike_layers_are_sampled_in_short_intervals);
     tcase_add_test(tests, a_stage_alone_is_that_of_split);
     tcase_add_test(tests, one_stage_stays_one);
