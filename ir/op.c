@@ -4,17 +4,68 @@
 
 #include <string.h>
 
+/* The column `padding`. */
+#define PADDING_NONE                                                                               \
+    {                                                                                              \
+        MW_PADDING_NONE, 0, false                                                                  \
+    }
+#define PADDING_ZERO                                                                               \
+    {                                                                                              \
+        MW_PADDING_ZERO, 0, false                                                                  \
+    }
+#define PADDING_ALL                                                                                \
+    {                                                                                              \
+        MW_PADDING_REST, 0, false                                                                  \
+    }
+#define PADDING_REST                                                                               \
+    {                                                                                              \
+        MW_PADDING_REST, 1, false                                                                  \
+    }
+#define PADDING_ANY                                                                                \
+    {                                                                                              \
+        MW_PADDING_ANY, 0, false                                                                   \
+    }
+#define PADDING_AT(k)                                                                              \
+    {                                                                                              \
+        MW_PADDING_AT, k, false                                                                    \
+    }
+#define PADDING_SCATTER(k)                                                                         \
+    {                                                                                              \
+        MW_PADDING_SCATTER, k, false                                                               \
+    }
+#define PADDING_QUOTIENT                                                                           \
+    {                                                                                              \
+        MW_PADDING_QUOTIENT, 0, true                                                               \
+    }
+#define PADDING_KEPT                                                                               \
+    {                                                                                              \
+        MW_PADDING_KEPT, 0, false                                                                  \
+    }
+#define PADDING_WILD                                                                               \
+    {                                                                                              \
+        MW_PADDING_NONE, 0, true                                                                   \
+    }
+#define PADDING_WILD_ALL                                                                           \
+    {                                                                                              \
+        MW_PADDING_REST, 0, true                                                                   \
+    }
+#define PADDING_WILD_AT(k)                                                                         \
+    {                                                                                              \
+        MW_PADDING_AT, k, true                                                                     \
+    }
+
 #define ANY MW_ANY
 #define SOME MW_SOME
 static const MwOpInfo ops[MW_OP_COUNT] = {
-#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient,         \
-           lowering, precision, flops, expression)                                                 \
+#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, padding,          \
+           gradient, lowering, precision, flops, expression)                                       \
     [MW_OP_##id] = {name,                                                                          \
                     operands,                                                                      \
                     results,                                                                       \
                     attrs,                                                                         \
                     MW_COMBINE_##combine,                                                          \
                     MW_LINEAR_##linear,                                                            \
+                    PADDING_##padding,                                                             \
                     MW_LOWER_##lowering,                                                           \
                     MW_PRECISION_##precision,                                                      \
                     flops,                                                                         \
@@ -26,8 +77,8 @@ static const MwOpInfo ops[MW_OP_COUNT] = {
 
 /* Compiles only if exactly the operators whose lowering is LIBRARY have a LIBRARY row. */
 enum {
-#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient,         \
-           lowering, ...)                                                                          \
+#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, padding,          \
+           gradient, lowering, ...)                                                                \
     LOWERING_##id = MW_LOWER_##lowering,
 #include "ir/ops.def"
     LIBRARY_OPS = 0

@@ -74,6 +74,22 @@ typedef enum {
 } MwLowering;
 typedef enum { MW_PRECISION_BF16, MW_PRECISION_FOLLOWS, MW_PRECISION_F32 } MwOpPrecision;
 
+/* The column `padding` of ir/ops.def. */
+typedef struct {
+    enum {
+        MW_PADDING_NONE,
+        MW_PADDING_ZERO,
+        MW_PADDING_REST, /* ALL too: with operand 0 as the first */
+        MW_PADDING_ANY,
+        MW_PADDING_AT,
+        MW_PADDING_SCATTER,
+        MW_PADDING_QUOTIENT,
+        MW_PADDING_KEPT
+    } kind;
+    int operand; /* the one that counts, or of REST the first that does */
+    bool is_wild;
+} MwOpPadding;
+
 enum { MW_ANY = -1 /* one or more */, MW_SOME = -2 /* any number */ };
 
 /* A row of ir/ops.def. */
@@ -83,6 +99,7 @@ typedef struct {
     uint64_t attrs;        /* set of keys: bit k is attribute key k */
     MwCombine combine;
     MwLinear linear;
+    MwOpPadding padding;
     MwLowering lowering;
     MwOpPrecision precision;
     int flops_per_point;

@@ -16,6 +16,16 @@ const MwGraph *mw_compilation_graph(const MwCompilation *compilation, int index)
     return stage->local ? stage->local->graph : stage->graph;
 }
 
+const MwTensor *mw_unpadded(const MwCompilation *compilation, const char *name, bool is_output)
+{
+    for (int i = 0; i < compilation->paddings.count; i++) {
+        const MwPadding *padding = &compilation->paddings.at[i];
+        if (padding->name == name && padding->is_output == is_output)
+            return &padding->tensor;
+    }
+    return NULL;
+}
+
 bool mw_compilation_verify(const MwCompilation *compilation, const char *pass, MwDiags *diags)
 {
     for (int i = 0; i < mw_compilation_graph_count(compilation); i++)

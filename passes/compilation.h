@@ -87,6 +87,22 @@ typedef struct {
     int64_t needed_bytes, limit_bytes; /* needed 0: not known */
 } MwExcess;
 
+/* A tensor of the model that is padded. */
+typedef struct {
+    const char *name; /* interned: of an input, weight or state, or of an output */
+    bool is_output;
+    MwTensor tensor; /* without the padding */
+} MwPadding;
+typedef MW_VEC(MwPadding) MwPaddings;
+
+/* A dimension of an input or weight that the devices do not divide, and that cannot be padded. */
+typedef struct {
+    const char *name; /* interned */
+    int dim;
+    MwSpan span;    /* of the operator that needs it as it is */
+    const char *op; /* its name */
+} MwPadBarrier;
+
 typedef struct {
     MwArena *arena;
     MwCompileOptions options;
@@ -95,6 +111,10 @@ typedef struct {
     /* by differentiate, for update: [values of graph] the gradient by each weight of the loss that
      * trains it; no value where there is none */
     const MwValueId *gradient;
+    /* by pad: the inputs, weights, states and outputs of which the graph holds more than the model
+     * has, each with its shape in the model */
+    MwPaddings paddings;
+    MW_VEC(MwPadBarrier) barriers; /* by pad */
     /* for stages, which adds to it: what it solved in other compilations of the same model, for
      * another memory (passes/stages/known.h); NULL: nothing */
     struct MwStageKnown *known;
@@ -105,6 +125,9 @@ typedef struct {
     int crossing_count;
     /* memory of a device that the passes plan for (passes/memory_target.h); 0: all of it */
     int64_t memory_target_bytes;
+    /* fraction by which the pass pad may let a size grow; 0: it pads none */
+    double most_padding;
+    double padding;  /* by pad: the greatest fraction by which a size grew */
     MwExcess excess; /* by stages, sharding or the plan builder */
 } MwCompilation;
 
@@ -112,6 +135,9 @@ typedef struct {
  * partition what each device of the stage runs. */
 int mw_compilation_graph_count(const MwCompilation *compilation);
 const MwGraph *mw_compilation_graph(const MwCompilation *compilation, int index);
+
+/* The tensor without padding of the source or output with that name; NULL: it is not padded. */
+const MwTensor *mw_unpadded(const MwCompilation *compilation, const char *name, bool is_output);
 
 /* Verifies all graphs. False after errors, which name `pass` as the cause. */
 bool mw_compilation_verify(const MwCompilation *compilation, const char *pass, MwDiags *diags);

@@ -166,10 +166,14 @@ void mw_plan_input_bounds(MwArena *arena, const MwCompilation *compilation, MwPl
                 continue;
             const MwValueId from = follow_views(graph, node->operands[lookup->index], &part);
             if (from.index < 0 || strcmp(mw_value(graph, from)->name, input->name) != 0 ||
-                !find_region(&part, input->global.dim[0], &bound))
+                !find_region(&part, mw_plan_held(input)->dim[0], &bound))
                 continue;
             const MwTensor *table = mw_value_tensor(graph, node->operands[lookup->table]);
-            bound.below = table->dim[mw_lookup_axis(lookup, table)];
+            const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN); /* given: without padding */
+            const int axis = mw_lookup_axis(lookup, table);
+            if (input->global.rank)
+                bound.end = mw_min(bound.end, input->global.dim[bound.axis]);
+            bound.below = origin->ints.count ? origin->ints.at[axis] : table->dim[axis];
             add_bound(input, &bound);
         }
     }

@@ -26,6 +26,16 @@ static MwTensor whole_batch(const MwStageBuilder *s, const MwTensor *tensor)
     return whole;
 }
 
+/* Sets `global` to the tensor of the model that the devices hold as `held`; whether that has
+ * padding. */
+static bool find_padding(const MwStageBuilder *s, const char *name, bool is_output,
+                         const MwTensor *held, MwTensor *global)
+{
+    const MwTensor *tensor = mw_unpadded(s->compilation, name, is_output);
+    *global = tensor ? *tensor : *held;
+    return tensor != NULL;
+}
+
 void mw_stage_builder_inputs(const MwStageBuilder *s)
 {
     const MwGraph *graph = s->stage->local->graph;
@@ -35,14 +45,20 @@ void mw_stage_builder_inputs(const MwStageBuilder *s)
         MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
         MwValueId root = mw_legal_root(s->legal, s->legal->form[value.index]);
         bool whole = mw_input_is_whole(graph, &graph->nodes.at[n]);
+        const char *name = mw_value(graph, value)->name;
+        MwTensor held = *global_tensor(s, value), global;
+        held = whole ? held : whole_batch(s, &held);
+        const bool is_padded = find_padding(s, name, false, &held, &global);
         MwPlanInput *input = &s->mesh->inputs[s->mesh->input_count++];
-        *input = (MwPlanInput){
-            .name = mw_value(graph, value)->name,
-            .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
-            .global = whole ? *global_tensor(s, value) : whole_batch(s, global_tensor(s, value)),
-            .spec = spec_of(s, value),
-            .whole = whole,
-            .program = s->program[mw_live_input_phase(s->legal, s->units, root)]};
+        *input =
+            (MwPlanInput){.name = name,
+                          .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
+                          .global = global,
+                          .is_padded = is_padded,
+                          .padded = held,
+                          .spec = spec_of(s, value),
+                          .whole = whole,
+                          .program = s->program[mw_live_input_phase(s->legal, s->units, root)]};
         mw_plan_input_bounds(s->arena, s->compilation, input);
     }
 }
@@ -69,11 +85,16 @@ void mw_stage_builder_outputs(const MwStageBuilder *s)
         MwPhase phase = mw_value_node(graph, value)->phase;
         MwOp op = mw_value_node(graph, value)->op;
         bool whole = phase == MW_PHASE_UPDATE || op == MW_OP_WEIGHT || op == MW_OP_STATE;
-        const MwTensor *tensor = global_tensor(s, value);
+        const char *name = graph->outputs.at[i].name;
+        MwTensor held = *global_tensor(s, value), global;
+        held = whole ? held : whole_batch(s, &held);
+        const bool is_padded = find_padding(s, name, true, &held, &global);
         mesh->outputs[mesh->output_count++] =
-            (MwPlanOutput){.name = graph->outputs.at[i].name,
+            (MwPlanOutput){.name = name,
                            .buffer = mw_stage_builder_buffer(s, legal),
-                           .global = whole ? *tensor : whole_batch(s, tensor),
+                           .global = global,
+                           .is_padded = is_padded,
+                           .padded = held,
                            .spec = spec_of(s, value),
                            .whole = whole,
                            .program = whole ? -1 : output_program(s, legal)};
@@ -126,10 +147,16 @@ void mw_stage_builder_weights(const MwStageBuilder *s)
         if (node->op != MW_OP_WEIGHT && node->op != MW_OP_STATE)
             continue;
         MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
+        const char *name = mw_value(graph, value)->name;
+        MwTensor global;
+        const MwTensor *held = global_tensor(s, value);
+        const bool is_padded = find_padding(s, name, false, held, &global);
         s->mesh->weights[s->mesh->weight_count++] =
-            (MwPlanWeight){.name = mw_value(graph, value)->name,
+            (MwPlanWeight){.name = name,
                            .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
-                           .global = *global_tensor(s, value),
+                           .global = global,
+                           .is_padded = is_padded,
+                           .padded = *held,
                            .spec = spec_of(s, value),
                            .init = init_of(mw_node_text(node, MW_ATTR_INIT)),
                            .init_value = mw_node_float(node, MW_ATTR_VALUE),

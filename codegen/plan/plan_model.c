@@ -2,10 +2,11 @@
 /* The loop over attempts. Gaps between buffers are known only when the plan is built, so that what
  * the passes chose for the memory that there is may need more: then they choose again for less.
  * Excesses that the passes find themselves are final: for less memory there is no more to choose
- * from. */
+ * from. Around that loop is another, over how much padding sizes may have. */
 #include "codegen/plan/plan_model.h"
 
 #include "codegen/plan/build.h"
+#include "codegen/plan/undivided.h"
 #include "ir/rewrite.h"
 #include "passes/memory_target.h"
 #include "passes/sharding/save_problem.h"
@@ -21,6 +22,7 @@ typedef struct {
     MwDiags *diags;
     const char *dump, *times; /* what the passes wrote; NULL: not wanted */
     MwPlan *plan;             /* NULL: none */
+    bool is_wrong;            /* the checker refuses the plan: a mistake of the compiler */
 } Attempt;
 
 /* ---- Output of the passes, kept until it is known whether it is delivered ---- */
@@ -66,7 +68,7 @@ static bool run_passes(const MwPlanRequest *request, Attempt *attempt)
 }
 
 static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, MwStageKnown *known,
-                            int64_t target_bytes)
+                            double most_padding, int64_t target_bytes)
 {
     MwArena *arena = mw_arena_new_within(around);
     Attempt *attempt = MW_NEW(arena, Attempt, 1);
@@ -76,10 +78,12 @@ static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, MwSta
                                            .cluster = request->cluster,
                                            .graph = mw_graph_copy(arena, request->graph),
                                            .known = known,
+                                           .most_padding = most_padding,
                                            .memory_target_bytes = target_bytes};
     if (run_passes(request, attempt))
         attempt->plan = mw_plan_build(&attempt->compilation, request->source, attempt->diags);
-    if (attempt->plan && !mw_plan_check(attempt->plan, attempt->diags))
+    attempt->is_wrong = attempt->plan && !mw_plan_check(attempt->plan, attempt->diags);
+    if (attempt->is_wrong)
         attempt->plan = NULL;
     return attempt;
 }
@@ -117,25 +121,78 @@ static bool deliver(const MwPlanRequest *request, const Attempt *attempt, MwDiag
     return mw_problems_save(&attempt->compilation, diags);
 }
 
-MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags)
+/* What planning for one limit of padding, or for several, gives. */
+typedef struct {
+    Attempt *attempt; /* with a plan or, where none has one, the first */
+    int attempts;
+    double padded_step_s; /* least time of a step with more padding; 0: none has a plan */
+} Planned;
+
+/* Plans with padding of at most `most_padding`, again with less memory where the arena needs too
+ * much. */
+static Planned plan_padded(MwArena *arena, const MwPlanRequest *request, double most_padding)
 {
     MwStageKnown *known = mw_stage_known_new(arena);
-    Attempt *first = attempt_new(arena, request, known, 0), *last = first;
-    MwPlanResult result = {.attempts = 1};
+    Attempt *first = attempt_new(arena, request, known, most_padding, 0), *last = first;
+    Planned planned = {.attempts = 1};
     MwMemoryTarget target =
         mw_memory_target(mw_device_bytes(&first->compilation), MW_TUNED_MEMORY_CORRECTIONS);
     while (!last->plan && correct(&target, last)) {
         if (last != first)
             attempt_free(&last);
-        last = attempt_new(arena, request, known, target.target_bytes);
-        result.attempts++;
+        last = attempt_new(arena, request, known, most_padding, target.target_bytes);
+        planned.attempts++;
     }
-    Attempt *delivered = last->plan ? last : first, *other = last->plan ? first : last;
-    result.excess = delivered->compilation.excess;
-    result.target_bytes = delivered->compilation.memory_target_bytes;
+    planned.attempt = last->plan ? last : first;
+    Attempt *other = last->plan ? first : last;
+    if (other != planned.attempt)
+        attempt_free(&other);
+    return planned;
+}
+
+/* Whether `a` is delivered rather than `b`: a step of it takes less time, or `b` has no plan. A
+ * mistake of the compiler is not hidden by a plan without it. */
+static bool is_preferred(const Attempt *a, const Attempt *b)
+{
+    if (a->is_wrong || b->is_wrong)
+        return a->is_wrong;
+    return a->plan && (!b->plan || a->plan->step_s < b->plan->step_s);
+}
+
+/* Plans with much padding, with less and with none, and takes the quickest, of equally quick ones
+ * that with the least padding. Where there is nothing to pad, that is one plan. */
+static Planned plan_best(MwArena *arena, const MwPlanRequest *request)
+{
+    static const double limits[] = {MW_TUNED_MOST_PADDING, MW_TUNED_SOME_PADDING,
+                                    MW_TUNED_LITTLE_PADDING, 0};
+    const bool stops = request->pipeline->stop_after != MW_PASS_COUNT;
+    Planned best = plan_padded(arena, request, limits[0]);
+    double padding = best.attempt->compilation.padding;
+    for (int i = 1; i < MW_COUNT(limits) && !stops; i++) {
+        if (padding <= limits[i])
+            continue;
+        Planned other = plan_padded(arena, request, limits[i]);
+        padding = other.attempt->compilation.padding;
+        other.attempts += best.attempts;
+        best.attempts = other.attempts;
+        other.padded_step_s = best.attempt->plan ? best.attempt->plan->step_s : best.padded_step_s;
+        const bool keeps = is_preferred(best.attempt, other.attempt);
+        attempt_free(keeps ? &other.attempt : &best.attempt);
+        best = keeps ? best : other;
+    }
+    return best;
+}
+
+MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags)
+{
+    const Planned planned = plan_best(arena, request);
+    const Attempt *delivered = planned.attempt;
+    MwPlanResult result = {.attempts = planned.attempts,
+                           .excess = delivered->compilation.excess,
+                           .target_bytes = delivered->compilation.memory_target_bytes};
     if (deliver(request, delivered, diags))
         result.plan = delivered->plan;
-    if (other != delivered)
-        attempt_free(&other);
+    if (result.plan)
+        mw_plan_warn_undivided(&delivered->compilation, result.plan, planned.padded_step_s, diags);
     return result;
 }

@@ -26,9 +26,11 @@ typedef struct {
 
 /* In `arena`. The passes run on a copy of the graph; where the arena of their plan exceeds the
  * memory of a device they run again on another, with a lower target (passes/memory_target.h), at
- * most 1 + MW_TUNED_MEMORY_CORRECTIONS times in all. One attempt is delivered, the one that gives a
- * plan or, where none does, the first: diagnostics, dumps, times and saved problems are of that one
- * alone. */
+ * most 1 + MW_TUNED_MEMORY_CORRECTIONS times. Where a size is padded, all of this happens again
+ * with less padding (MW_TUNED_MOST_PADDING and those after it) and without, at most four times.
+ * One attempt is delivered, the one whose plan has the quickest step or, where none gives a plan,
+ * the first without padding: diagnostics, dumps, times and saved problems are of that one alone.
+ * Where the pipeline stops after a pass, only sizes with the most padding are tried. */
 MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags);
 
 #endif

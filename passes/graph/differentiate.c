@@ -32,7 +32,8 @@
 #include <string.h>
 
 static void (*const gradients[MW_OP_COUNT])(MwGradient *) = {
-#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient, ...)    \
+#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, padding,          \
+           gradient, ...)                                                                          \
     [MW_OP_##id] = mw_gradient_##gradient,
 #include "ir/ops.def"
 };

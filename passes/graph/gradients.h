@@ -27,7 +27,8 @@ typedef struct {
 } MwGradient;
 
 /* One rule for each name in the column. */
-#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient, ...)    \
+#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, padding,          \
+           gradient, ...)                                                                          \
     void mw_gradient_##gradient(MwGradient *);
 #include "ir/ops.def"
 

@@ -381,6 +381,20 @@ static int64_t micro_batch_rows(const MwCompilation *compilation)
     return 0;
 }
 
+/* Says which operator does not let the batch be padded. */
+static void note_barrier_of_batch(const MwCompilation *compilation, MwDiags *diags)
+{
+    const MwGraph *graph = compilation->graph;
+    for (int i = 0; i < compilation->barriers.count; i++) {
+        const MwPadBarrier *barrier = &compilation->barriers.at[i];
+        const MwNode *node = mw_value_node(graph, mw_graph_find(graph, barrier->name));
+        if (node->op != MW_OP_INPUT || mw_input_is_whole(graph, node) || barrier->dim != 0)
+            continue;
+        mw_diag_note(diags, barrier->span, "it is not padded: %s needs it as it is", barrier->op);
+        return;
+    }
+}
+
 /* Warns if the devices of a mesh cannot divide the batch among them, nor any part of them. */
 static void warn_of_batch(const MwCompilation *compilation, MwDiags *diags)
 {
@@ -397,6 +411,7 @@ static void warn_of_batch(const MwCompilation *compilation, MwDiags *diags)
                     devices, (long long)rows);
     mw_diag_note(diags, mw_span_none(), "a batch of %lld would give each of them as many",
                  (long long)(mw_ceil_div(rows, devices) * devices));
+    note_barrier_of_batch(compilation, diags);
 }
 
 /* Whether an even cut satisfies the options. */

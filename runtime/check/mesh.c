@@ -98,6 +98,19 @@ static void check_micro_batch(const MwCheck *check, MwCheckData data)
     mw_check_data(check, &data);
 }
 
+/* Checks that the devices hold `held` for `global`: it, and padding behind it. */
+static void check_padding(const MwCheck *check, MwCheckLabel label, const MwTensor *global,
+                          const MwTensor *held)
+{
+    char text[MW_TENSOR_TEXT_BYTES], held_text[MW_TENSOR_TEXT_BYTES];
+    bool fits = global->type == held->type && global->rank == held->rank;
+    for (int d = 0; fits && d < global->rank; d++)
+        fits = global->dim[d] >= 1 && global->dim[d] <= held->dim[d];
+    if (!fits)
+        mw_check_error(check, "%s '%s' is %s, which cannot be padded to %s", label.kind, label.name,
+                       mw_tensor_text(global, text), mw_tensor_text(held, held_text));
+}
+
 static void check_bound(const MwCheck *check, const MwPlanInput *input, int index)
 {
     const MwPlanBound *bound = &input->bounds[index];
@@ -116,8 +129,9 @@ static void check_input(const MwCheck *check, const MwPlanInput *input)
         check_bound(check, input, i);
     const MwCheckData data = {.label = {"input", input->name},
                               .buffer = input->buffer,
-                              .global = &input->global,
+                              .global = mw_plan_held(input),
                               .spec = input->spec};
+    check_padding(check, data.label, &input->global, data.global);
     if (input->whole)
         mw_check_data(check, &data);
     else
@@ -128,8 +142,9 @@ static void check_output(const MwCheck *check, const MwPlanOutput *output)
 {
     const MwCheckData data = {.label = {"output", output->name},
                               .buffer = output->buffer,
-                              .global = &output->global,
+                              .global = mw_plan_held(output),
                               .spec = output->spec};
+    check_padding(check, data.label, &output->global, data.global);
     if (output->whole)
         mw_check_data(check, &data);
     else
@@ -140,10 +155,11 @@ static void check_weight(const MwCheck *check, const MwPlanWeight *weight)
 {
     const MwCheckData data = {.label = {"weight", weight->name},
                               .buffer = weight->buffer,
-                              .global = &weight->global,
+                              .global = mw_plan_held(weight),
                               .spec = weight->spec,
                               .may_be_partial =
                                   weight->reset_each_step && weight->init == MW_INIT_ZEROS};
+    check_padding(check, data.label, &weight->global, data.global);
     mw_check_data(check, &data);
     if ((unsigned)weight->init > MW_INIT_CONSTANT)
         mw_check_error(check, "weight '%s' has no known initial value", weight->name);

@@ -96,7 +96,8 @@ static bool each_weight(Move move, const MwCheckpoint *checkpoint, MoveWeight *m
         const MwPlanMesh *mesh = &move.run->plan->meshes[i];
         for (int w = 0; w < mesh->weight_count; w++) {
             move.weight = &mesh->weights[w];
-            move.tensor = (MwShardedTensor){mesh, &move.weight->global, move.weight->spec, 0, 1};
+            move.tensor = (MwShardedTensor){
+                mesh, &move.weight->global, mw_plan_held(move.weight), move.weight->spec, 0, 1};
             if (move.weight->reset_each_step)
                 continue;
             move.arena = mw_arena_new();

@@ -211,18 +211,19 @@ MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mes
     return feeds;
 }
 
-/* Integers of `box` are within a bound of the input, such as the number of rows of the table that
- * they look up. */
+/* Integers of `box`, whose padding is zeros, are within a bound of the input, such as the number of
+ * rows of the table that they look up. */
 static bool check_bound(const MwPlanBound *bound, const MwBox *box, const int32_t *values,
                         MwFault *fault)
 {
     const int axis = bound->axis, rank = box->global.rank;
     int64_t before = 1, after = 1; /* elements of the dimensions before and after the axis */
     for (int d = 0; d < axis; d++)
-        before *= box->size[d];
+        before *= box->size[d] + box->padding[d];
     for (int d = axis + 1; d < rank; d++)
-        after *= box->size[d];
-    const int64_t size = rank ? box->size[axis] : 1, start = rank ? box->start[axis] : 0;
+        after *= box->size[d] + box->padding[d];
+    const int64_t size = rank ? box->size[axis] + box->padding[axis] : 1,
+                  start = rank ? box->start[axis] : 0;
     const int64_t first = mw_max(bound->begin - start, 0) * after;
     const int64_t end = mw_min(bound->end - start, size) * after;
     for (int64_t row = 0; row < before; row++, values += size * after)
@@ -238,6 +239,8 @@ bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBox *box, v
 {
     const MwFeed *feed = &feeds->feeds[input];
     const int64_t bytes = mw_type_bytes(box->global.type);
+    if (feed->input->is_padded)
+        memset(to, 0, (size_t)(mw_box_held_elements(box) * bytes));
     for (MwSegment segment = {0}; mw_box_next_segment(box, &segment);)
         if (!feed->fill(feed, step, segment.global, segment.count,
                         (char *)to + segment.local * bytes, fault))

@@ -15,9 +15,10 @@ static MwBox shard_of(const MwShardedTensor *tensor, int rank, bool *is_first)
     const MwMeshShape *shape = &tensor->mesh->shape;
     int coordinate[MW_MAX_AXES];
     mw_mesh_coordinates(shape, rank - tensor->mesh->first_rank, coordinate);
-    *is_first = mw_shard_is_first(tensor->global, tensor->spec, shape, coordinate);
-    return mw_shard_box_of_micro_batch(tensor->global, tensor->spec, shape, coordinate,
-                                       tensor->micro, tensor->micros);
+    *is_first = mw_shard_is_first(tensor->held, tensor->spec, shape, coordinate);
+    const MwBox box = mw_shard_box_of_micro_batch(tensor->held, tensor->spec, shape, coordinate,
+                                                  tensor->micro, tensor->micros);
+    return mw_box_clip(&box, tensor->global);
 }
 
 bool mw_sharded_is_sent(const MwShardedTensor *tensor, int rank)
@@ -30,7 +31,7 @@ bool mw_sharded_is_sent(const MwShardedTensor *tensor, int rank)
 
 static int64_t box_bytes(const MwBox *box)
 {
-    return mw_box_elements(box) * mw_type_bytes(box->global.type);
+    return mw_box_held_elements(box) * mw_type_bytes(box->global.type);
 }
 
 bool mw_gather(const MwShardedTensor *tensor, MwTransport *transport, int root, const void *part,
@@ -76,6 +77,8 @@ bool mw_scatter(const MwShardedTensor *tensor, MwTransport *transport, void *par
                 return false;
             continue;
         }
+        if (tensor->held != tensor->global)
+            memset(to, 0, (size_t)box_bytes(&box));
         for (MwSegment segment = {0}; mw_box_next_segment(&box, &segment);)
             memcpy(to + segment.local * bytes, (const char *)whole + segment.global * bytes,
                    (size_t)(segment.count * bytes));

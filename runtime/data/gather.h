@@ -7,10 +7,11 @@
 #include "runtime/plan/box.h"
 
 /* A tensor on the devices of a mesh, or micro-batch `micro` of `micros` of it, which is a block of
- * dimension 0 of `global`. */
+ * dimension 0 of `held`. */
 typedef struct {
     const MwPlanMesh *mesh;
     const MwTensor *global;
+    const MwTensor *held; /* what the devices hold: `global`, or that with padding */
     MwSpec spec;
     int micro, micros; /* 0 and 1: the whole tensor */
 } MwShardedTensor;
@@ -19,7 +20,8 @@ typedef struct {
 bool mw_sharded_is_sent(const MwShardedTensor *tensor, int rank);
 
 /* Both are collective over the ranks of the mesh and the root, which is rank 0 for mw_scatter.
- * `part` is the shard of this rank; it is unused on a rank that is not on the mesh or, in
+ * `part` is the shard of this rank, with its
+ * padding, which mw_scatter sets to zeros; it is unused on a rank that is not on the mesh or, in
  * mw_gather, whose shard is not sent. `whole`, and `scratch` with room for one shard, are used on
  * the root only. */
 bool mw_gather(const MwShardedTensor *tensor, MwTransport *transport, int root, const void *part,

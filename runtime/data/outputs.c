@@ -124,7 +124,7 @@ static bool open_output(MwArena *arena, MwOutputs *outputs, const MwPlan *plan, 
     outputs->count++;
     if (rank == 0 || rank == output->mesh->first_rank) {
         output->whole = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
-        output->part = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(&output->info->global));
+        output->part = mw_arena_alloc(arena, (size_t)mw_tensor_bytes(mw_plan_held(output->info)));
     }
     if (rank != 0 || (outputs->every && outputs->done >= outputs->last))
         return true;
@@ -183,10 +183,10 @@ bool mw_outputs_due(const MwOutputs *outputs, int64_t step)
            (!outputs->every || step % outputs->every == 0 || step == outputs->last);
 }
 
-/* The micro-batch that a box of an output belongs to. */
-static int micro_of(const MwBox *box, int micros)
+/* The micro-batch that a box of an output, of which devices hold `held`, belongs to. */
+static int micro_of(const MwBox *box, const MwTensor *held, int micros)
 {
-    return micros == 1 ? 0 : (int)(box->start[0] / (box->global.dim[0] / micros));
+    return micros == 1 ? 0 : (int)(box->start[0] / (held->dim[0] / micros));
 }
 
 bool mw_outputs_take(MwOutputs *outputs, int index, const MwBox *box, const void *from,
@@ -194,8 +194,9 @@ bool mw_outputs_take(MwOutputs *outputs, int index, const MwBox *box, const void
 {
     const MwPlanOutput *info = &outputs->mesh->outputs[index];
     const int micros = info->whole ? 1 : outputs->micros;
-    const MwShardedTensor tensor = {outputs->mesh, &info->global, info->spec, micro_of(box, micros),
-                                    micros};
+    const MwTensor *held = mw_plan_held(info);
+    const MwShardedTensor tensor = {
+        outputs->mesh, &info->global, held, info->spec, micro_of(box, held, micros), micros};
     for (int i = 0; i < outputs->count; i++) {
         const Output *output = &outputs->outputs[i];
         if (output->info == info)

@@ -330,9 +330,10 @@ static bool do_traffic(const MwExecutor *executor, const MwPlanTask *task, int i
 static MwBox input_shard(const MwExecutor *executor, int index, int micro_batch)
 {
     const MwPlanInput *input = &executor->mesh->inputs[index];
-    return mw_shard_box_of_micro_batch(&input->global, input->spec, &executor->mesh->shape,
-                                       executor->coordinate, input->whole ? 0 : micro_batch,
-                                       input->whole ? 1 : executor->plan->micro_batches);
+    const MwBox held = mw_shard_box_of_micro_batch(
+        mw_plan_held(input), input->spec, &executor->mesh->shape, executor->coordinate,
+        input->whole ? 0 : micro_batch, input->whole ? 1 : executor->plan->micro_batches);
+    return mw_box_clip(&held, &input->global);
 }
 
 /* The host memory that an input is filled into; on a device whose memory is the host's, its
@@ -362,7 +363,7 @@ static bool copy_input(const MwExecutor *executor, int index, int micro_batch, M
     MwDevice *device = executor->device;
     void *to = slot_of(executor, input->buffer, micro_batch);
     const void *from = host_input(executor, index, micro_batch);
-    const int64_t bytes = mw_box_elements(&box) * mw_type_bytes(input->global.type);
+    const int64_t bytes = mw_box_held_elements(&box) * mw_type_bytes(input->global.type);
     if (device->is_host)
         return true;
     return executor->host_inputs ? device->table->copy_in_async(device, to, from, bytes, fault)
@@ -374,10 +375,11 @@ static bool take_output(const MwExecutor *executor, int index, int micro_batch,
 {
     const MwPlanOutput *output = &executor->mesh->outputs[index];
     const MwMeshShape *shape = &executor->mesh->shape;
-    const MwBox box = mw_shard_box_of_micro_batch(
-        &output->global, output->spec, shape, executor->coordinate, output->whole ? 0 : micro_batch,
-        output->whole ? 1 : executor->plan->micro_batches);
-    const int64_t bytes = mw_box_elements(&box) * mw_type_bytes(output->global.type);
+    const MwBox held = mw_shard_box_of_micro_batch(
+        mw_plan_held(output), output->spec, shape, executor->coordinate,
+        output->whole ? 0 : micro_batch, output->whole ? 1 : executor->plan->micro_batches);
+    const MwBox box = mw_box_clip(&held, &output->global);
+    const int64_t bytes = mw_box_held_elements(&box) * mw_type_bytes(output->global.type);
     const void *from = slot_of(executor, output->buffer, micro_batch);
     MwDevice *device = executor->device;
     if (executor->staging &&

@@ -15,7 +15,7 @@ typedef struct MwExecutor MwExecutor;
 /* The source of inputs and the destination of outputs. */
 typedef struct {
     void *context;
-    /* Writes the elements of `box` of an input of `step` to `to`. */
+    /* Writes the elements of `box` of an input of `step` to `to`, and zeros to its padding. */
     bool (*input)(void *context, int input, int64_t step, const MwBox *box, void *to,
                   MwFault *fault);
     /* Takes the elements of `box` of an output at `from`. `is_first`: no device of lower rank holds

@@ -113,7 +113,11 @@ bool mw_weight_init(MwDevice *device, const MwPlanMesh *mesh, const int coordina
     const MwPlanWeight *weight = &mesh->weights[index];
     if (weight->init == MW_INIT_ZEROS || device->is_dry_run)
         return device->table->zero(device, to, mesh->buffers[weight->buffer].bytes, fault);
-    const MwBox box = mw_shard_box(&weight->global, weight->spec, &mesh->shape, coordinate);
+    const MwBox held = mw_shard_box(mw_plan_held(weight), weight->spec, &mesh->shape, coordinate);
+    const MwBox box = mw_box_clip(&held, &weight->global);
+    if (weight->is_padded &&
+        !device->table->zero(device, to, mesh->buffers[weight->buffer].bytes, fault))
+        return false;
     return copy_values(device, weight, &box, seed, to, fault) ||
            mw_fault_prefix(fault, "weight %s", weight->name);
 }

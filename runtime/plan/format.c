@@ -53,9 +53,13 @@ static const MwPlanRecord bound_record = RECORD("bound", bound_fields);
 
 #define OWNER MwPlanInput
 static const MwPlanField input_fields[] = {
-    FIELD("name", string, name),     FIELD("buffer", count, buffer),
-    FIELD("global", tensor, global), FIELD("spec", spec, spec, MORE(global)),
-    FIELD("whole", flag, whole),     FIELD("program", count, program),
+    FIELD("name", string, name),
+    FIELD("buffer", count, buffer),
+    FIELD("global", tensor, global),
+    FIELD("padded", tensor, padded, PRESENT(is_padded)),
+    FIELD("spec", spec, spec, MORE(global)),
+    FIELD("whole", flag, whole),
+    FIELD("program", count, program),
 };
 static const MwPlanPart input_parts[] = {LIST(bounds, bound_count, bound_record)};
 static const MwPlanRecord input_record = RECORD("input", input_fields, PARTS(input_parts));
@@ -63,9 +67,13 @@ static const MwPlanRecord input_record = RECORD("input", input_fields, PARTS(inp
 
 #define OWNER MwPlanOutput
 static const MwPlanField output_fields[] = {
-    FIELD("name", string, name),     FIELD("buffer", count, buffer),
-    FIELD("global", tensor, global), FIELD("spec", spec, spec, MORE(global)),
-    FIELD("whole", flag, whole),     FIELD("program", index, program),
+    FIELD("name", string, name),
+    FIELD("buffer", count, buffer),
+    FIELD("global", tensor, global),
+    FIELD("padded", tensor, padded, PRESENT(is_padded)),
+    FIELD("spec", spec, spec, MORE(global)),
+    FIELD("whole", flag, whole),
+    FIELD("program", index, program),
 };
 static const MwPlanRecord output_record = RECORD("output", output_fields);
 #undef OWNER
@@ -82,10 +90,15 @@ static const MwPlanRecord metric_record = RECORD("metric", metric_fields);
 
 #define OWNER MwPlanWeight
 static const MwPlanField weight_fields[] = {
-    FIELD("name", string, name),     FIELD("buffer", count, buffer),
-    FIELD("global", tensor, global), FIELD("spec", spec, spec, MORE(global)),
-    FIELD("init", init, init),       FIELD("value", number, init_value),
-    FIELD("state", flag, is_state),  FIELD("reset_each_step", flag, reset_each_step),
+    FIELD("name", string, name),
+    FIELD("buffer", count, buffer),
+    FIELD("global", tensor, global),
+    FIELD("padded", tensor, padded, PRESENT(is_padded)),
+    FIELD("spec", spec, spec, MORE(global)),
+    FIELD("init", init, init),
+    FIELD("value", number, init_value),
+    FIELD("state", flag, is_state),
+    FIELD("reset_each_step", flag, reset_each_step),
 };
 static const MwPlanRecord weight_record = RECORD("weight", weight_fields);
 #undef OWNER

@@ -158,6 +158,8 @@ typedef struct {
     bool whole;      /* the same for every micro-batch */
     MwPlanBound *bounds;
     int bound_count;
+    bool is_padded; /* the devices hold `padded` of it: `global`, and zeros behind it */
+    MwTensor padded;
 } MwPlanInput;
 
 /* An output of the model: one block of dimension 0 per micro-batch, or `whole`. */
@@ -169,6 +171,8 @@ typedef struct {
     bool whole;      /* taken once, at the end of the step */
     /* index; the buffer is taken after the program's task of the micro-batch; -1 if `whole` */
     int program;
+    bool is_padded; /* the devices hold `padded` of it, whose further elements mean nothing */
+    MwTensor padded;
 } MwPlanOutput;
 
 /* A weight or an optimizer state. Several meshes may have one of the same name; it has the same
@@ -183,7 +187,12 @@ typedef struct {
     bool is_state; /* an optimizer state, not a weight */
     /* an accumulator: set to its initial value before each step, not in checkpoints */
     bool reset_each_step;
+    bool is_padded; /* the devices hold `padded` of it: `global`, and zeros behind it */
+    MwTensor padded;
 } MwPlanWeight;
+
+/* The tensor that the devices hold of an input, output or weight. */
+#define mw_plan_held(data) ((data)->is_padded ? &(data)->padded : &(data)->global)
 
 /* ---- The report: what was decided and predicted, as `inspect` shows it ---- */
 

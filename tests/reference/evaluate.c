@@ -40,11 +40,11 @@ int64_t eval_origin_by(const Eval *e, MwAttrKey key, const MwTensor *local, int 
     MwAxes axes = mw_spec_dim(mw_node_spec(e->node, key + 1), d);
     int64_t ways = mw_mesh_ways(&e->place->mesh, axes);
     int64_t block = mw_mesh_block(&e->place->mesh, axes, e->place->coordinate);
-    int64_t begin = block * local->dim[d];
+    int64_t begin = 0;
     if (origin->ints.at[d] > local->dim[d] * ways) /* the dimension that micro-batches divide */
-        begin += e->place->micro_batch * local->dim[d] * ways;
-    MW_ASSERT(begin + local->dim[d] <= origin->ints.at[d]);
-    return begin;
+        begin = e->place->micro_batch * local->dim[d] * ways;
+    MW_ASSERT(begin < origin->ints.at[d]); /* what lies behind the origin is padding */
+    return begin + block * local->dim[d];
 }
 
 bool evaluate_can(MwOp op)

@@ -304,7 +304,8 @@ START_TEST(every_differentiable_operator_has_a_case)
     static const struct {
         const char *name, *gradient;
     } ops[] = {
-#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, gradient, ...)    \
+#define OP(id, name, operands, results, attrs, shape, sharding, combine, linear, padding,          \
+           gradient, ...)                                                                          \
     {name, #gradient},
 #include "ir/ops.def"
     };

@@ -57,10 +57,14 @@ START_TEST(printing_and_parsing_are_inverse)
 {
     for (int ranks = 1; ranks <= 4; ranks *= 2) {
         const char *shown;
-        const char *text = printed(sample_plan(arena, ranks, 2));
+        MwPlan *sample = sample_plan(arena, ranks, 2);
+        sample->meshes[0].weights[1].is_padded = true;
+        sample->meshes[0].weights[1].padded = sample->meshes[0].weights[1].global;
+        const char *text = printed(sample);
         MwPlan *plan = parsed(text, &shown);
         ck_assert_str_eq(shown, "");
         ck_assert_ptr_nonnull(plan);
+        ck_assert(plan->meshes[0].weights[1].is_padded && !plan->meshes[0].weights[0].is_padded);
         ck_assert_str_eq(printed(plan), text);
     }
 }

@@ -76,6 +76,9 @@ BREAK(weight_elsewhere, good->mesh->weights[0].buffer = SAMPLE_PRED)
 BREAK(weight_fleeting, good->buffers[SAMPLE_W].persistent = false)
 BREAK(weight_init, good->mesh->weights[0].init = 17)
 BREAK(weight_partial, good->mesh->weights[0].spec = mw_spec_with_partial((MwSpec){0}, 1, 0))
+BREAK(weight_padding, good->mesh->weights[0].is_padded = true;
+      good->mesh->weights[0].padded = good->mesh->weights[0].global;
+      good->mesh->weights[0].global.dim[0]++)
 BREAK(loss_nowhere, good->mesh->metrics[0].buffer = 99)
 BREAK(loss_vector, good->mesh->metrics[0].buffer = SAMPLE_W)
 BREAK(operator_operand, good->mesh->operators[0].operands[0].operator_index = 2)
@@ -229,6 +232,7 @@ static const struct {
     {weight_fleeting, "weight 'w' is in buffer 0, which is not persistent"},
     {weight_init, "weight 'w' has no known initial value"},
     {weight_partial, "weight 'w': f32[4] cannot be split as [R] +P0"},
+    {weight_padding, "weight 'w' is f32[5], which cannot be padded to f32[4]"},
     {loss_nowhere, "metric 'loss' is in buffer 99"},
     {loss_vector, "metric 'loss' is in buffer 0, which is no single f32"},
     {operator_operand, "operator 'pred' takes the result of operator 2"},

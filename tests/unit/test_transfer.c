@@ -422,6 +422,69 @@ START_TEST(the_checker_finds_what_is_wrong)
 }
 END_TEST
 
+/* ---- Padding ---- */
+
+/* Whether the memory of a shard of `padded` has `global` of its element `local`, which lies at the
+ * index `at` of the shard; sets where. */
+static bool is_no_padding(const MwBox *box, const MwTensor *global, const int64_t at[MW_MAX_RANK],
+                          int64_t *where)
+{
+    *where = 0;
+    for (int d = 0; d < global->rank; d++) {
+        if (box->start[d] + at[d] >= global->dim[d])
+            return false;
+        *where = *where * global->dim[d] + box->start[d] + at[d];
+    }
+    return true;
+}
+
+/* The segments of a padded shard are the elements of the tensor, each once and in order. */
+static void check_segments(const MwBox *shard, const MwTensor *global)
+{
+    const MwBox box = mw_box_clip(shard, global);
+    MwSegment segment = {0};
+    int64_t left = 0, local = 0, at[MW_MAX_RANK] = {0}, where;
+    for (; local < mw_box_elements(shard); local++) {
+        if (is_no_padding(shard, global, at, &where)) {
+            if (left == 0 && mw_box_next_segment(&box, &segment))
+                left = segment.count;
+            const int64_t done = segment.count - left;
+            if (left-- <= 0 || segment.local + done != local || segment.global + done != where)
+                ck_abort_msg("element %d, %d of the whole, is in no segment", (int)local,
+                             (int)where);
+        }
+        for (int d = global->rank - 1; d >= 0 && ++at[d] == shard->size[d] && d > 0; d--)
+            at[d] = 0;
+    }
+    ck_assert(left == 0 && !mw_box_next_segment(&box, &segment));
+    ck_assert_int_eq(mw_box_held_elements(&box), mw_box_elements(shard));
+}
+
+START_TEST(segments_leave_padding_out)
+{
+    static const MwTensor padded[] = {
+        {MW_F32, 1, {8}}, {MW_F32, 2, {4, 6}}, {MW_F32, 3, {4, 4, 8}}};
+    static const MwTensor globals[] = {{MW_F32, 1, {5}},       {MW_F32, 1, {1}},
+                                       {MW_F32, 2, {4, 5}},    {MW_F32, 2, {3, 6}},
+                                       {MW_F32, 2, {1, 4}},    {MW_F32, 3, {3, 4, 8}},
+                                       {MW_F32, 3, {4, 3, 8}}, {MW_F32, 3, {2, 4, 7}}};
+    static const MwMeshShape mesh = {2, {2, 2}};
+    MwArena *arena = mw_arena_new();
+    for (int i = 0; i < MW_COUNT(globals); i++) {
+        const MwTensor *whole = &padded[globals[i].rank - 1];
+        const Specs all = complete_specs(arena, whole, &mesh);
+        for (int s = 0; s < all.count; s++)
+            for (int device = 0; device < 4; device++) {
+                int coordinate[MW_MAX_AXES];
+                mw_mesh_coordinates(&mesh, device, coordinate);
+                const MwBox shard = mw_shard_box(whole, all.at[s], &mesh, coordinate);
+                check_segments(&shard, &globals[i]);
+            }
+    }
+    mw_arena_free(&arena);
+}
+END_TEST
+
 START_TEST(what_is_no_transfer)
 {
     MwTransfer t = transfer_of("8x8", "2", "[S0, R]", "2", "[R, R]"), bad = t;
@@ -447,6 +510,7 @@ int main(void)
     tcase_add_test(tests, one_rank_of_thousands);
     tcase_add_test(tests, the_checker_finds_what_is_wrong);
     tcase_add_test(tests, what_is_no_transfer);
+    tcase_add_test(tests, segments_leave_padding_out);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

@@ -117,6 +117,26 @@ static void add_weights(MwText *out, const MwPlanMesh *mesh)
     mw_html_table_end(out);
 }
 
+static void add_paddings(MwText *out, const MwPlanMesh *mesh)
+{
+    static const char *const headings[] = {"tensor", "kind", "dimension", "size", "padded to"};
+    int count;
+    const MwInspectPadding *paddings = mw_inspect_paddings(out->arena, mesh, &count);
+    if (!count)
+        return;
+    mw_html_table(out, "padded sizes", headings, MW_COUNT(headings));
+    for (int i = 0; i < count; i++) {
+        mw_text_add(out, "<tr>");
+        mw_html_cell(out, paddings[i].name);
+        mw_html_cell(out, paddings[i].kind);
+        const int64_t numbers[] = {paddings[i].dim, paddings[i].size, paddings[i].padded};
+        for (int k = 0; k < MW_COUNT(numbers); k++)
+            mw_html_cell(out, mw_arena_printf(out->arena, "%lld", (long long)numbers[k]));
+        mw_text_add(out, "</tr>\n");
+    }
+    mw_html_table_end(out);
+}
+
 static void add_costs(MwText *out, const MwPlanMesh *mesh, const char *step)
 {
     MwArena *arena = out->arena;
@@ -148,6 +168,7 @@ static void add_mesh(MwText *out, const MwPlan *plan, int index)
                           mesh->operators + plan->stages[s].first_operator,
                           plan->stages[s].operator_count);
     add_weights(out, mesh);
+    add_paddings(out, mesh);
 }
 
 static void add_head(MwText *out, const MwPlan *plan)

@@ -88,6 +88,27 @@ static void put_weights(MwJson *json, const MwInspectPipeline *p)
     yajl_gen_array_close(json->gen);
 }
 
+static void put_paddings(MwJson *json, const MwPlan *plan)
+{
+    mw_json_field_array(json, "paddings");
+    for (int m = 0; m < plan->mesh_count; m++) {
+        int count;
+        const MwInspectPadding *paddings =
+            mw_inspect_paddings(json->arena, &plan->meshes[m], &count);
+        for (int i = 0; i < count; i++) {
+            yajl_gen_map_open(json->gen);
+            mw_json_field_string(json, "name", paddings[i].name);
+            mw_json_field_string(json, "kind", paddings[i].kind);
+            mw_json_field_int(json, "mesh_id", m);
+            mw_json_field_int(json, "dimension", paddings[i].dim);
+            mw_json_field_int(json, "size", paddings[i].size);
+            mw_json_field_int(json, "padded", paddings[i].padded);
+            yajl_gen_map_close(json->gen);
+        }
+    }
+    yajl_gen_array_close(json->gen);
+}
+
 /* ---- Meshes ---- */
 
 static void put_shape(MwJson *json, const char *key, const MwMeshShape *shape)
@@ -247,5 +268,6 @@ void mw_inspect_json(MwText *text, const MwPlan *plan)
     put_meshes(&json, plan);
     put_operators(&json, plan);
     put_weights(&json, &pipeline);
+    put_paddings(&json, plan);
     mw_json_end(&json, text);
 }

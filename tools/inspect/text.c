@@ -101,6 +101,24 @@ static void print_weights(MwText *text, const MwPlanMesh *mesh, bool all)
     mw_inspect_text_section(text, &table, "weights", all);
 }
 
+static void print_paddings(MwText *text, const MwPlanMesh *mesh, bool all)
+{
+    static const char *const headings[] = {"tensor", "kind", "dimension", "size", "padded to"};
+    MwTextTable table = mw_text_table_new(text->arena, headings, MW_COUNT(headings));
+    int count;
+    const MwInspectPadding *paddings = mw_inspect_paddings(text->arena, mesh, &count);
+    for (int i = 0; i < count; i++) {
+        const char **cells = mw_text_table_row(&table);
+        cells[0] = paddings[i].name;
+        cells[1] = paddings[i].kind;
+        cells[2] = mw_arena_printf(text->arena, "%d", paddings[i].dim);
+        cells[3] = mw_arena_printf(text->arena, "%lld", (long long)paddings[i].size);
+        cells[4] = mw_arena_printf(text->arena, "%lld", (long long)paddings[i].padded);
+    }
+    if (count)
+        mw_inspect_text_section(text, &table, "padded sizes", all);
+}
+
 /* Adds the sums over a step for one kind of collective on one mesh axis. */
 static void add_collective_row(MwTextTable *table, const MwPlanMesh *mesh, MwCollective kind,
                                int axis)
@@ -218,6 +236,7 @@ static void print_mesh(MwText *text, const MwPlan *plan, int index, bool all)
     print_memory(text, mesh);
     print_stages(text, plan, index, all);
     print_weights(text, mesh, all);
+    print_paddings(text, mesh, all);
     print_collectives(text, mesh);
 }
 

@@ -46,6 +46,36 @@ const MwPlanWeight *mw_inspect_state_of(const MwPlanMesh *mesh, const MwPlanWeig
     return best;
 }
 
+static int add_paddings(MwInspectPadding *to, const char *kind, const char *name,
+                        const MwTensor *global, const MwTensor *held)
+{
+    int count = 0;
+    for (int d = 0; d < global->rank; d++)
+        if (global->dim[d] != held->dim[d])
+            to[count++] = (MwInspectPadding){kind, name, d, global->dim[d], held->dim[d]};
+    return count;
+}
+
+MwInspectPadding *mw_inspect_paddings(MwArena *arena, const MwPlanMesh *mesh, int *count)
+{
+    MwInspectPadding *all =
+        MW_NEW(arena, MwInspectPadding,
+               MW_MAX_RANK * (mesh->input_count + mesh->weight_count + mesh->output_count));
+    int n = 0;
+    for (int i = 0; i < mesh->input_count; i++)
+        n += add_paddings(all + n, "input", mesh->inputs[i].name, &mesh->inputs[i].global,
+                          mw_plan_held(&mesh->inputs[i]));
+    for (int i = 0; i < mesh->weight_count; i++)
+        if (!mesh->weights[i].is_state)
+            n += add_paddings(all + n, "weight", mesh->weights[i].name, &mesh->weights[i].global,
+                              mw_plan_held(&mesh->weights[i]));
+    for (int i = 0; i < mesh->output_count; i++)
+        n += add_paddings(all + n, "output", mesh->outputs[i].name, &mesh->outputs[i].global,
+                          mw_plan_held(&mesh->outputs[i]));
+    *count = n;
+    return all;
+}
+
 const char *mw_spec_string(MwArena *arena, MwSpec spec, int rank)
 {
     char buffer[MW_SPEC_TEXT_BYTES];

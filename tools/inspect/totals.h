@@ -21,6 +21,16 @@ double mw_inspect_gap(const MwPlanCosts *costs);
 /* The optimizer state of `weight` that is sharded most; NULL if it has none. */
 const MwPlanWeight *mw_inspect_state_of(const MwPlanMesh *mesh, const MwPlanWeight *weight);
 
+/* A dimension that the devices hold more of than the model has. */
+typedef struct {
+    const char *kind, *name; /* "input", "weight" or "output" */
+    int dim;
+    int64_t size, padded; /* elements */
+} MwInspectPadding;
+
+/* The padded dimensions of the inputs, weights and outputs of a mesh, in `arena`; sets *count. */
+MwInspectPadding *mw_inspect_paddings(MwArena *arena, const MwPlanMesh *mesh, int *count);
+
 /* Texts in `arena`: "[S0, R]"; "f32[8, 128]". */
 const char *mw_spec_string(MwArena *arena, MwSpec spec, int rank);
 const char *mw_tensor_string(MwArena *arena, const MwTensor *tensor);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The sizes of a graph: which dimensions of its values are one size, and what each is padded to.
+ *
+ * Dimensions that run over one factor of a node (ir/sharding/) are padded alike, so they are one
+ * size; the value that a weight or state is assigned has the sizes of that. Every dimension of a
+ * size consists of as many blocks, of one length in each; padding adds blocks at its end. So a
+ * dimension of heads and one of heads merged with their widths are one size, whose blocks are
+ * heads. A size of one block cannot be padded. That is so where a factor is fixed or a dimension
+ * runs over none, since a node needs all of it as it is, and where a sum over it is of more than
+ * its operands say (the column `padding` of ir/ops.def). */
+#ifndef MW_PASSES_GRAPH_PAD_SIZES_H
+#define MW_PASSES_GRAPH_PAD_SIZES_H
+
+#include "ir/sharding/sharding.h"
+
+typedef struct {
+    int64_t blocks;
+    int64_t padded; /* blocks with padding; `blocks`: there is none */
+    /* it is what devices divide among them: a loop of a contraction, convolution or attention, the
+     * rows of a table, or the batch */
+    bool is_divided;
+    MwNodeId barrier; /* the first node that does not let it be padded; none: any lets it */
+} MwPadSize;
+
+typedef struct {
+    const MwGraph *graph;
+    int *first;      /* [values] number of its dimension 0 */
+    int *parent;     /* [dimensions] union-find; a root is its own parent */
+    MwPadSize *size; /* [dimensions] of roots */
+} MwPadSizes;
+
+/* The sizes of `graph`, without padding. Memory grows with the dimensions of all values, time
+ * almost so. In `arena`. */
+MwPadSizes mw_pad_sizes(MwArena *arena, const MwGraph *graph);
+
+/* The size that dimension `d` of `value` is. */
+MwPadSize *mw_pad_size(const MwPadSizes *sizes, MwValueId value, int d);
+bool mw_pad_is_padded(const MwPadSizes *sizes, MwValueId value, int d);
+/* The type of `value` with padding. */
+MwTensor mw_pad_tensor(const MwPadSizes *sizes, MwValueId value);
+
+/* The operand of a node that must be zero in the padding of `factor` of its rule, so that sums over
+ * it are those of its elements. Sets *all: all operands that run over it must be. -1: none must
+ * be; MW_PAD_NEVER: that would not do. */
+enum { MW_PAD_NEVER = -2 };
+int mw_pad_addend(const MwGraph *graph, const MwNode *node, const MwShardingRule *rule, int factor,
+                  bool *all);
+
+/* Whether a result of the node lacks `factor`, which then is combined there. */
+bool mw_pad_is_combined(const MwGraph *graph, const MwNode *node, const MwShardingRule *rule,
+                        int factor);
+/* The dimension of operand `k` that runs over `factor`; -1: none. */
+int mw_pad_operand_dim(const MwGraph *graph, const MwNode *node, const MwShardingRule *rule, int k,
+                       int factor);
+
+#endif
