@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sharding rules: that they are as written, and that what they say is so. A node split over one
- * factor, and over those that it follows, is evaluated part by part, and the parts must make up what
- * the whole node gives. */
+/* Sharding rules: that they are as written, and that what they say is so. A node split over
+ * one factor, and over those that it follows, is evaluated part by part, and the parts must make up
+ * what the whole node gives. */
 #include "base/text.h"
 #include "ir/sharding/sharding.h"
 #include "tests/reference/combine.h"
