@@ -14,8 +14,8 @@
  * order.
  *
  * In factors: each group of dimensions that hold the same elements on both sides is a list of
- * loops, most significant first, so that each dimension runs over some in a row; [512] and [4, 128] have
- * loops 4 and 128, [6, 4] and [2, 12] have 2, 3 and 4. Axes cut dimensions from the most
+ * loops, most significant first, so that each dimension runs over some in a row; [512] and [4, 128]
+ * have loops 4 and 128, [6, 4] and [2, 12] have 2, 3 and 4. Axes cut dimensions from the most
  * significant loop on, so a loop is split only if the one before is split into single iterations,
  * over lower axes (MwFactor.follows); two loops in a row always share a dimension. Where neither of
  * two sizes divides the other, as in [6, 4] and [4, 6], their common divisor is the last loop that
