@@ -7,7 +7,9 @@
  * convolution, and gradients of filters from it: at most as many elements as a filter has. A
  * convolution is prepared at its first call and kept for the process: one entry for each distinct
  * set of arguments, of which a plan has at most as many as it has calls. The copies and what oneDNN
- * works in are memory outside the arena of the plan. */
+ * works in are memory outside the arena of the plan. Gradients of some filters are matrix products
+ * instead (filter_grad.h). */
+#include "runtime/cpu/filter_grad.h"
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
 
@@ -423,9 +425,14 @@ static dnnl_status_t execute(const Prepared *p, void *const *operands)
 
 static bool run(MwRoutine routine, void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
+    bool good;
     pthread_mutex_lock(&library.lock);
-    const Prepared *p = prepared(routine, args, fault);
-    const bool good = p && succeeded(execute(p, operands), fault);
+    if (routine == MW_ROUTINE_CONV_FILTER_GRAD && mw_filter_grad_is_product(args)) {
+        good = mw_filter_grad(operands, args, fault);
+    } else {
+        const Prepared *p = prepared(routine, args, fault);
+        good = p && succeeded(execute(p, operands), fault);
+    }
     pthread_mutex_unlock(&library.lock);
     return good;
 }
