@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Gradients of filters as matrix products, on OpenBLAS: what the windows see, as a matrix of a row
  * for each window and a column for each element of a filter, transposed, times the gradient of the
- * result. Where windows are single elements side by side, that matrix is the image itself; otherwise
- * its rows are gathered, some at a time: at most GATHERED_BYTES, or one row. */
+ * result. Where windows are single elements side by side, that matrix is the image itself;
+ * otherwise its rows are gathered, some at a time: at most GATHERED_BYTES, or one row. */
 #include "runtime/cpu/filter_grad.h"
 
 #include <cblas.h>
@@ -14,10 +14,10 @@
  * often. */
 enum { GATHERED_BYTES = 4 << 20 };
 
-/* Channels of a point from which on oneDNN's kernels for AVX2, which read points where they are, fall
- * behind: points are then so far apart that they compete for the same lines of the cache. In GFLOP/s,
- * of windows of one element (bench/torch, resnet-50): oneDNN 70 to 81 up to 256 channels, 53 to 67
- * with 1024 and 2048; OpenBLAS 44 to 67, and 75 to 87. */
+/* Channels of a point from which on oneDNN's kernels for AVX2, which read points where they are,
+ * fall behind: points are then so far apart that they compete for the same lines of the cache. In
+ * GFLOP/s, of windows of one element (bench/torch, resnet-50): oneDNN 62 to 81 up to 256 channels,
+ * 53 to 67 with 1024 and 2048; OpenBLAS 44 to 67, and 75 to 87. */
 enum { FAR_CHANNELS = 512 };
 
 /* Channels and features below which gathering rows takes longer than a faster product saves. */
