@@ -12,7 +12,7 @@
 static bool has_factor(const MwFactorMap *map, int rank, int factor)
 {
     for (int d = 0; d < rank; d++)
-        if (map->factor[d] == factor)
+        if (mw_factor_map_has(map, d, factor))
             return true;
     return false;
 }
@@ -51,8 +51,8 @@ static double local_bytes(const WorkQuery *query, const MwTensor *tensor, const 
 {
     double bytes = (double)mw_tensor_bytes(tensor);
     for (int d = 0; d < tensor->rank; d++)
-        if (map->factor[d] >= 0)
-            bytes /= query->ways[map->factor[d]];
+        for (int f = map->factor[d]; f >= 0 && f <= map->last[d]; f++)
+            bytes /= query->ways[f];
     return bytes;
 }
 

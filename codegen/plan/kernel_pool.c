@@ -62,7 +62,7 @@ int mw_kernel_pool_add(MwKernelPool *pool, const MwLegal *legal, const MwUnit *u
         return index;
     index = pool->kernels.count;
     const char *name = kernel_name(pool->arena, legal, unit, index);
-    pool->printer->function(&pool->source, name, unit_comment(pool->arena, legal, unit), body.at);
+    mw_kernel_print(&pool->source, name, unit_comment(pool->arena, legal, unit), body.at);
     mw_vec_push(pool->arena, &pool->bodies, ((MwKernelBody){hash, body.at}));
     mw_vec_push(pool->arena, &pool->kernels,
                 ((MwPlanKernel){.name = name,

@@ -254,19 +254,34 @@ static void print_nest(MwText *out, const MwKernelDef *kernel, const MwNest *nes
 
 /* ---- The function ---- */
 
-static void print_signature_values(MwPrinter *p)
+/* The operands are parameters because GCC believes `restrict` of parameters alone. Of other
+ * pointers it compares the places in the loop itself, at most ten pairs, and leaves a loop with
+ * more pairs as scalar code. */
+static void print_parameters(MwText *text, const MwKernelDef *kernel)
 {
-    const MwKernelDef *kernel = p->kernel;
-    for (int i = 0; i < kernel->operands.count; i++) {
+    const char *comma = "";
+    mw_text_add(text, "static void @_on(");
+    for (int i = 0; i < kernel->operands.count; i++, comma = ", ") {
         const MwKernelOperand *operand = &kernel->operands.at[i];
-        mw_print_line(p, "%s%s *restrict p%d = operands[%d];", operand->writes ? "" : "const ",
-                      mw_print_storage_type(operand->type), i, i);
+        mw_text_printf(text, "%s%s%s *restrict p%d", comma, operand->writes ? "" : "const ",
+                       mw_print_storage_type(operand->type), i);
     }
-    for (int i = 0; i < kernel->args.count; i++) {
-        bool real = kernel->args.at[i].kind == MW_ARG_FLOAT;
-        mw_print_line(p, "const %s a%d = args[%d].%s;", real ? "double" : "int64_t", i, i,
-                      real ? "f" : "i");
-    }
+    for (int i = 0; i < kernel->args.count; i++, comma = ", ")
+        mw_text_printf(text, "%s%s a%d", comma,
+                       kernel->args.at[i].kind == MW_ARG_FLOAT ? "double" : "int64_t", i);
+    mw_text_add(text, ")\n");
+}
+
+static void print_call(MwText *text, const MwKernelDef *kernel)
+{
+    const char *comma = "";
+    mw_text_add(text, "@_on(");
+    for (int i = 0; i < kernel->operands.count; i++, comma = ", ")
+        mw_text_printf(text, "%soperands[%d]", comma, i);
+    for (int i = 0; i < kernel->args.count; i++, comma = ", ")
+        mw_text_printf(text, "%sargs[%d].%s", comma, i,
+                       kernel->args.at[i].kind == MW_ARG_FLOAT ? "f" : "i");
+    mw_text_add(text, ");\n");
 }
 
 static void print_prelude(MwText *text)
@@ -280,30 +295,19 @@ static int64_t scratch_bytes(MwArena *arena, const MwKernelDef *kernel)
     return 0;
 }
 
-/* Prints the body of a kernel. A flat kernel takes its sets of operands in turn. */
+/* A flat kernel takes its sets of operands in turn. */
 static void print_body(MwText *text, const MwKernelDef *kernel)
 {
-    MwPrinter p = {.out = text, .kernel = kernel};
-    mw_print_open_scope(&p);
-    if (kernel->is_flat)
-        mw_print_open(&p, "for (; sets > 0; sets--, operands += %d, args += %d)",
-                      kernel->operands.count, kernel->args.count);
-    print_signature_values(&p);
+    print_parameters(text, kernel);
+    mw_text_add(text, "{\n");
     for (int i = 0; i < kernel->nests.count; i++)
-        print_nest(text, kernel, &kernel->nests.at[i], p.indent);
+        print_nest(text, kernel, &kernel->nests.at[i], 1);
+    mw_text_add(text, "}\n\n" MW_KERNEL_HEAD "{\n    ");
     if (kernel->is_flat)
-        mw_print_close(&p);
-    mw_print_close(&p);
-}
-
-static void print_function(MwText *text, const char *name, const char *comment, const char *body)
-{
-    mw_text_printf(
-        text,
-        "\n/* %s */\n"
-        "static void %s(void *const *operands, const MwKernelArg *args, int sets, void *stream)\n"
-        "%s",
-        comment, name, body);
+        mw_text_printf(text, "for (; sets > 0; sets--, operands += %d, args += %d)\n        ",
+                       kernel->operands.count, kernel->args.count);
+    print_call(text, kernel);
+    mw_text_add(text, "}\n");
 }
 
 static void print_table(MwText *text, const char *const *names, int count)
@@ -317,5 +321,4 @@ static void print_table(MwText *text, const char *const *names, int count)
 const MwKernelPrinter mw_c_printer = {.prelude = print_prelude,
                                       .scratch_bytes = scratch_bytes,
                                       .body = print_body,
-                                      .function = print_function,
                                       .table = print_table};

@@ -13,8 +13,6 @@
 #include "codegen/print/printer.h"
 #include "runtime/plan/kernel.h"
 
-#include <string.h>
-
 /* ---- The unit ---- */
 
 /* The functions of expressions run on the device: `inline` says so, and stands for itself in the
@@ -53,27 +51,11 @@ static void print_body(MwText *text, const MwKernelDef *kernel)
         nests[i] = mw_cuda_nest(text, kernel, &kernel->nests.at[i], i);
         mw_cuda_print_nest(&nests[i]);
     }
-    mw_text_add(text, "static void @(void *const *operands, const MwKernelArg *args, int sets, "
-                      "void *stream)\n{\n");
+    mw_text_add(text, MW_KERNEL_HEAD "{\n");
     mw_cuda_print_host_values(text, kernel);
     for (int i = 0; i < kernel->nests.count; i++)
         mw_cuda_print_launches(&nests[i]);
     mw_text_add(text, "}\n");
-}
-
-/* "@" in the body stands for the name. */
-static void print_function(MwText *text, const char *name, const char *comment, const char *body)
-{
-    mw_text_printf(text, "\n/* %s */\n", comment);
-    for (const char *rest = body; *rest;) {
-        size_t bytes = strcspn(rest, "@");
-        mw_text_add_n(text, rest, bytes);
-        rest += bytes;
-        if (*rest == '@') {
-            mw_text_add(text, name);
-            rest++;
-        }
-    }
 }
 
 static void print_table(MwText *text, const char *const *names, int count)
@@ -90,5 +72,4 @@ static void print_table(MwText *text, const char *const *names, int count)
 const MwKernelPrinter mw_cuda_printer = {.prelude = print_prelude,
                                          .scratch_bytes = scratch_bytes,
                                          .body = print_body,
-                                         .function = print_function,
                                          .table = print_table};

@@ -13,11 +13,10 @@ typedef struct {
     /* Bytes of memory that a kernel needs as its last operand, and gets before its body is printed;
      * 0: none. */
     int64_t (*scratch_bytes)(MwArena *arena, const MwKernelDef *kernel);
-    /* The text after the name of a kernel. It names nothing outside the prelude and itself, so
+    /* The functions of a kernel, the last of which the executor calls (runtime/plan/kernel.h). "@"
+     * stands for the name of the kernel. They name nothing outside the prelude and themselves, so
      * equal bodies are equal kernels. */
     void (*body)(MwText *text, const MwKernelDef *kernel);
-    /* The kernel `name`, a function of runtime/plan/kernel.h; `comment` may hold several lines. */
-    void (*function)(MwText *text, const char *name, const char *comment, const char *body);
     /* The table that the executor finds kernels in (runtime/plan/kernel.h). */
     void (*table)(MwText *text, const char *const *names, int count);
 } MwKernelPrinter;
@@ -27,5 +26,12 @@ extern const MwKernelPrinter mw_cuda_printer; /* CUDA C */
 
 /* The printer of a backend (base/backends.def). */
 const MwKernelPrinter *mw_kernel_printer(MwBackendId backend);
+
+/* The head of the function of a kernel that the executor calls, in a body. */
+#define MW_KERNEL_HEAD                                                                             \
+    "static void @(void *const *operands, const MwKernelArg *args, int sets, void *stream)\n"
+
+/* The kernel `name`: the functions of its body; `comment` may hold several lines. */
+void mw_kernel_print(MwText *text, const char *name, const char *comment, const char *body);
 
 #endif

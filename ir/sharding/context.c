@@ -36,16 +36,30 @@ int mw_sharding_add_divided(MwShardingContext *context, int64_t size, int64_t di
     return add_factor(context, (MwFactor){MW_FACTOR_SPLITTABLE, .divisor = divisor, .size = size});
 }
 
+int mw_sharding_add_following(MwShardingContext *context, int64_t size)
+{
+    MW_ASSERT(context->rule->factor_count > 0);
+    return add_factor(
+        context,
+        (MwFactor){.kind = MW_FACTOR_SPLITTABLE, .divisor = size, .follows = true, .size = size});
+}
+
+static void run_over(const MwShardingContext *context, MwFactorMap *map, const MwTensor *tensor,
+                     int dim, int factor)
+{
+    MW_ASSERT(tensor->dim[dim] % context->rule->factors[factor].divisor == 0);
+    const bool is_more = context->rule->factors[factor].follows && map->last[dim] == factor - 1;
+    if (!is_more)
+        map->factor[dim] = (int8_t)factor;
+    map->last[dim] = (int8_t)factor;
+}
+
 void mw_sharding_operand_runs(MwShardingContext *context, int k, int dim, int factor)
 {
-    MW_ASSERT(mw_sharding_operand(context, k)->dim[dim] % context->rule->factors[factor].divisor ==
-              0);
-    context->rule->operands[k].factor[dim] = (int8_t)factor;
+    run_over(context, &context->rule->operands[k], mw_sharding_operand(context, k), dim, factor);
 }
 
 void mw_sharding_result_runs(MwShardingContext *context, int k, int dim, int factor)
 {
-    MW_ASSERT(mw_sharding_result(context, k)->dim[dim] % context->rule->factors[factor].divisor ==
-              0);
-    context->rule->results[k].factor[dim] = (int8_t)factor;
+    run_over(context, &context->rule->results[k], mw_sharding_result(context, k), dim, factor);
 }

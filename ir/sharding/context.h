@@ -16,12 +16,15 @@ const MwTensor *mw_sharding_operand(const MwShardingContext *context, int k);
 const MwTensor *mw_sharding_result(const MwShardingContext *context, int k);
 
 /* Adds a factor of `size` iterations and returns its index. The first may be split into any
- * divisor of its size, the second not at all, the third into any divisor of `divisor`. */
+ * divisor of its size, the second not at all, the third into any divisor of `divisor`; the fourth
+ * is as the first, and follows the factor before (MwFactor.follows). */
 int mw_sharding_add(MwShardingContext *context, int64_t size);
 int mw_sharding_add_fixed(MwShardingContext *context, int64_t size);
 int mw_sharding_add_divided(MwShardingContext *context, int64_t size, int64_t divisor);
+int mw_sharding_add_following(MwShardingContext *context, int64_t size);
 
-/* Sets the factor that dimension `dim` of operand or result `k` runs over. */
+/* Sets the factor that dimension `dim` of operand or result `k` runs over. If `factor` follows the
+ * one that it ran over, it runs over both. */
 void mw_sharding_operand_runs(MwShardingContext *context, int k, int dim, int factor);
 void mw_sharding_result_runs(MwShardingContext *context, int k, int dim, int factor);
 

@@ -3,10 +3,11 @@
  * letters).
  *
  * A factor is a loop dimension of the operator. Each dimension of each operand and result runs
- * over at most one splittable factor; splitting a factor over mesh axes splits every dimension
- * that runs over it. A factor that a result lacks is reduced there as `combine` says, so
- * splitting it leaves that result partial. Strategies, local shapes, FLOPs, the collectives that
- * complete a result, and the SPMD rewriting follow from this rule. */
+ * over at most one splittable factor, or over several in a row, whose sizes it is the product of;
+ * splitting a factor over mesh axes splits every dimension that runs over it. A factor that a
+ * result lacks is reduced there as `combine` says, so splitting it leaves that result partial.
+ * Strategies, local shapes, FLOPs, the collectives that complete a result, and the SPMD rewriting
+ * follow from this rule. */
 #ifndef MW_IR_SHARDING_FACTORS_H
 #define MW_IR_SHARDING_FACTORS_H
 
@@ -25,15 +26,26 @@ typedef struct {
      * dimension that runs over the factor. For most factors it is the size; for reshape and
      * grouped heads it is smaller; for a fixed factor it is 1. */
     int64_t divisor;
+    /* Some dimension runs over the factor before and this one, the less significant. It is then cut
+     * into blocks of the factor before first: this one may be split only if the one before is split
+     * into single iterations, and only over higher mesh axes than that. */
+    bool follows;
     /* Iterations of the loop. It is 1 for a looked-up dimension (the entries of an embedding
      * table), because splitting it saves memory but no work. */
     int64_t size;
 } MwFactor;
 
 typedef struct {
-    /* [dimension] factor that it runs over; -1: none that may be split */
-    int8_t factor[MW_MAX_RANK];
+    /* [dimension] factor that it runs over; -1: none that may be split. If `last` is greater, it
+     * runs over all factors from the one, the most significant, to the other. */
+    int8_t factor[MW_MAX_RANK], last[MW_MAX_RANK];
 } MwFactorMap;
+
+/* Whether dimension `d` runs over `factor`. */
+static inline bool mw_factor_map_has(const MwFactorMap *map, int d, int factor)
+{
+    return factor >= 0 && map->factor[d] <= factor && factor <= map->last[d];
+}
 
 typedef struct {
     int factor_count;

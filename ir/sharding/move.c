@@ -2,65 +2,82 @@
 /* Sharding rules of operators that move elements. */
 #include "ir/sharding/rules.h"
 
-/* Dimensions [begin, end) of a shape, with the product of their sizes. */
+/* ---- Reshape ----
+ *
+ * A device keeps its elements through a reshape if the two specs give it the same ones. Number the
+ * elements of a tensor in row-major order. A mesh axis of size m that splits a dimension cuts runs
+ * of w elements: the coordinate along the axis of the device that holds element i is
+ * (i / w) mod m, where w is the stride of the dimension times its size, over the ways that it is
+ * split by that axis and the lower ones. These are the same functions of i if and only if the w
+ * are equal. So operand and result lie alike exactly if both are split over the same axes, and each
+ * axis cuts both into runs of equal length; blocks of both then hold their elements in the same
+ * order.
+ *
+ * In factors: each group of dimensions that hold the same elements on both sides is a list of
+ * loops, most significant first, so that each dimension runs over some in a row; [512] and [4, 128]
+ * have loops 4 and 128, [6, 4] and [2, 12] have 2, 3 and 4. Axes cut dimensions from the most
+ * significant loop on, so a loop is split only if the one before is split into single iterations,
+ * over lower axes (MwFactor.follows); two loops in a row always share a dimension. Where neither of
+ * two sizes divides the other, as in [6, 4] and [4, 6], their common divisor is the last loop that
+ * may be split: an axis that cut less significant elements would have to fill one side down to a
+ * length that is no boundary of runs on the other.
+ *
+ * A group of p and q dimensions has at most p + q - 1 factors. */
+
+/* The dimension of a shape that a walk is at, and what is left of its size. */
 typedef struct {
-    int begin, end;
-    int64_t product;
-} DimRun;
+    const MwTensor *tensor;
+    int dim;
+    int64_t left;
+} DimWalk;
 
-/* Adds the next dimension of a shape to a run. */
-static void take_dim(DimRun *run, const MwTensor *tensor)
+/* Goes on to the next dimension while nothing of this one is left. False at the end. */
+static bool walk_on(DimWalk *walk)
 {
-    run->product *= tensor->dim[run->end++];
+    while (walk->left == 1 && walk->dim + 1 < walk->tensor->rank)
+        walk->left = walk->tensor->dim[++walk->dim];
+    return walk->left > 1;
 }
 
-/* The first dimension of the run whose size is not 1; -1 if none. */
-static int major_dim(const DimRun *run, const MwTensor *tensor)
+/* Takes what is left of the dimension, or the next. */
+static int64_t take_dim(DimWalk *walk)
 {
-    for (int d = run->begin; d < run->end; d++)
-        if (tensor->dim[d] != 1)
-            return d;
-    return -1;
+    walk_on(walk);
+    const int64_t size = walk->left;
+    walk->left = 1;
+    return size;
 }
 
-/* Dimensions `in` of the operand and `out` of the result hold the same elements in the same
- * order. Cutting the major dimension of both into equally many parts cuts the elements alike; no
- * other dimension of the group may be cut. */
-static void add_group(MwShardingContext *context, const DimRun *in, const DimRun *out)
+/* Goes on to where both walks have taken as many elements. Returns how many, from here. */
+static int64_t take_group(DimWalk *in, DimWalk *out)
 {
-    const MwTensor *operand = mw_sharding_operand(context, 0);
-    const MwTensor *result = mw_sharding_result(context, 0);
-    int from = major_dim(in, operand), to = major_dim(out, result);
-    if (from < 0)
-        return;
-    int64_t parts = mw_common_divisor(operand->dim[from], result->dim[to]);
-    if (parts > 1) {
-        int factor = mw_sharding_add(context, parts);
-        mw_sharding_operand_runs(context, 0, from, factor);
-        mw_sharding_result_runs(context, 0, to, factor);
-    }
-    if (in->product > parts)
-        mw_sharding_add_fixed(context, in->product / parts);
+    int64_t from = take_dim(in), to = take_dim(out);
+    while (from != to)
+        if (from < to)
+            from *= take_dim(in);
+        else
+            to *= take_dim(out);
+    return from;
 }
 
-/* Walks both shapes, and closes a group wherever the products of the dimensions so far are
- * equal. */
 void mw_factors_reshape(MwShardingContext *context)
 {
-    const MwTensor *operand = mw_sharding_operand(context, 0);
-    const MwTensor *result = mw_sharding_result(context, 0);
-    for (DimRun in = {0, 0, 1}, out = {0, 0, 1}; in.end < operand->rank || out.end < result->rank;
-         in = (DimRun){in.end, in.end, 1}, out = (DimRun){out.end, out.end, 1}) {
-        if (in.end < operand->rank)
-            take_dim(&in, operand);
-        if (out.end < result->rank)
-            take_dim(&out, result);
-        while (in.product != out.product)
-            if (in.product < out.product)
-                take_dim(&in, operand);
-            else
-                take_dim(&out, result);
-        add_group(context, &in, &out);
+    DimWalk in = {mw_sharding_operand(context, 0), -1, 1};
+    DimWalk out = {mw_sharding_result(context, 0), -1, 1};
+    bool follows = false;
+    while (walk_on(&in) && walk_on(&out)) {
+        const int64_t size = mw_common_divisor(in.left, out.left);
+        if (size > 1) {
+            int factor =
+                follows ? mw_sharding_add_following(context, size) : mw_sharding_add(context, size);
+            mw_sharding_operand_runs(context, 0, in.dim, factor);
+            mw_sharding_result_runs(context, 0, out.dim, factor);
+        }
+        in.left /= size;
+        out.left /= size;
+        if (in.left > 1 && out.left > 1)
+            mw_sharding_add_fixed(context, take_group(&in, &out));
+        follows = in.left != out.left;
     }
 }
 

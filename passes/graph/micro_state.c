@@ -50,7 +50,7 @@ static bool fail(const Analysis *a, const MwNode *node, const char *reason, ...)
 int mw_micro_dim(const MwFactorMap *map, int rank, int factor)
 {
     for (int d = 0; d < rank; d++)
-        if (map->factor[d] == factor)
+        if (mw_factor_map_has(map, d, factor))
             return d;
     return -1;
 }
@@ -114,9 +114,15 @@ static bool analyse_input(const Analysis *a, const MwNode *node)
     return true;
 }
 
+/* Whether slices of a factor are slices of what runs over it. */
+static bool is_outermost(const MwFactor *factor)
+{
+    return factor->kind == MW_FACTOR_SPLITTABLE && !factor->follows;
+}
+
 static bool may_cut(const Analysis *a, const MwFactor *factor)
 {
-    return factor->kind == MW_FACTOR_SPLITTABLE && factor->divisor % a->micro_batches == 0;
+    return is_outermost(factor) && factor->divisor % a->micro_batches == 0;
 }
 
 /* Whether a whole value can be computed in slices along `dim`, by its node on slices of the
@@ -158,7 +164,7 @@ static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwSh
             continue;
         }
         int own = rule->operands[k].factor[state.dim];
-        if (own < 0 || rule->factors[own].kind == MW_FACTOR_FIXED)
+        if (own < 0 || !is_outermost(&rule->factors[own]))
             return fail(a, node, "needs dimension %d of %s, the batch, as a whole", state.dim,
                         name);
         if (own != factor)

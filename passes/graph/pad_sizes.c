@@ -162,14 +162,15 @@ static int64_t divisor_of(const MwGraph *graph, const MwNode *node, const MwShar
     return rule->factors[factor].divisor;
 }
 
-/* Unites the dimensions of `value` with what else runs over their factors; `dim` [factors] is a
- * dimension that does, -1: there is none yet. */
-static void add_map(const MwPadSizes *sizes, MwNodeId id, const MwFactorMap *map, MwValueId value,
-                    int dim[MW_MAX_FACTORS])
+/* Unites the dimensions of `value` with what else runs over their most significant factors,
+ * unless these follow others elsewhere; `dim` [factors] is a dimension that does, -1: there is
+ * none yet. */
+static void add_map(const MwPadSizes *sizes, MwNodeId id, const MwShardingRule *rule,
+                    const MwFactorMap *map, MwValueId value, int dim[MW_MAX_FACTORS])
 {
     for (int d = 0; d < mw_value_tensor(sizes->graph, value)->rank; d++) {
         const int factor = map->factor[d], own = dim_of(sizes, value, d);
-        if (factor < 0) {
+        if (factor < 0 || rule->factors[factor].follows) {
             bound(&sizes->size[root_of(sizes, own)], 1, id);
             continue;
         }
@@ -188,9 +189,9 @@ static void add_node(const MwPadSizes *sizes, MwArena *scratch, MwNodeId id)
     for (int f = 0; f < MW_MAX_FACTORS; f++)
         dim[f] = -1;
     for (int k = 0; k < node->operand_count; k++)
-        add_map(sizes, id, &rule.operands[k], node->operands[k], dim);
+        add_map(sizes, id, &rule, &rule.operands[k], node->operands[k], dim);
     for (int k = 0; k < node->result_count; k++)
-        add_map(sizes, id, &rule.results[k], mw_node_result(graph, id, k), dim);
+        add_map(sizes, id, &rule, &rule.results[k], mw_node_result(graph, id, k), dim);
     const bool is_product = mw_op_info(node->op)->precision == MW_PRECISION_BF16;
     for (int f = 0; f < rule.factor_count; f++) {
         if (dim[f] < 0)

@@ -35,6 +35,7 @@ typedef struct {
     NodeTable table;
     bool *is_kept;      /* [values of from] this very value must stay */
     bool *is_used_once; /* [values of from] by one node, and by nothing else */
+    bool *is_part;      /* [values of from] mw_simplify_find_parts */
 } Simplifier;
 
 static bool is_commutative(MwOp op)
@@ -208,18 +209,22 @@ static void simplify_node(Simplifier *simplifier, const MwNode *node)
         mw_rewrite_copy(rewrite, node);
         return;
     }
-    MwSimplifyContext context = {rewrite, &simplifier->loops, simplifier->is_used_once, node,
+    MwSimplifyContext context = {rewrite,
+                                 &simplifier->loops,
+                                 simplifier->is_used_once,
+                                 simplifier->is_part,
+                                 node,
                                  mw_rewrite_operands(rewrite, node)};
     if (reuse(simplifier, node, context.operands))
         return;
     int before = rewrite->to->nodes.count;
     MwValueId same = mw_simplify_constant(&context);
     if (!mw_has_value(same))
+        same = mw_simplify_sums(&context);
+    if (!mw_has_value(same))
         same = mw_simplify_identity(&context);
     if (!mw_has_value(same))
         same = mw_simplify_loop(&context);
-    if (!mw_has_value(same))
-        same = mw_simplify_sums(&context);
     if (!mw_has_value(same)) {
         table_add(&simplifier->table, rewrite->to, mw_rewrite_copy(rewrite, node));
         return;
@@ -310,6 +315,7 @@ MwGraph *mw_simplify(const MwGraph *all)
         simplifier.is_kept[graph->outputs.at[i].value.index] |=
             mw_value_node(graph, graph->outputs.at[i].value)->phase == MW_PHASE_UPDATE;
     simplifier.is_used_once = find_used_once(graph, simplifier.is_kept);
+    simplifier.is_part = mw_simplify_find_parts(graph, simplifier.is_used_once);
     for (int i = 0; i < graph->nodes.count; i++)
         simplify_node(&simplifier, &graph->nodes.at[i]);
     mw_rewrite_finish(&simplifier.rewrite);

@@ -11,6 +11,7 @@ typedef struct {
     MwRewrite *rewrite;
     const MwLoops *loops;     /* of rewrite->from */
     const bool *is_used_once; /* [values of from] by one node, and by nothing else */
+    const bool *is_part;      /* [values of from] mw_simplify_find_parts */
     const MwNode *node;
     const MwValueId *operands; /* in rewrite->to */
 } MwSimplifyContext;
@@ -21,6 +22,10 @@ MwValueId mw_simplify_constant(const MwSimplifyContext *context); /* simplify_co
 MwValueId mw_simplify_identity(const MwSimplifyContext *context); /* simplify_identity.c */
 MwValueId mw_simplify_loop(const MwSimplifyContext *context);     /* simplify_loop.c */
 MwValueId mw_simplify_sums(const MwSimplifyContext *context);     /* simplify_sums.c */
+
+/* [values] sums that devices may hold parts of and that one node uses: what an operator sums over a
+ * factor, and what follows from such sums alone by linear operators. In the arena of the graph. */
+bool *mw_simplify_find_parts(const MwGraph *graph, const bool *is_used_once);
 
 /* Helpers of the families, in simplify_rules.c. */
 

@@ -4,7 +4,9 @@
  * Every mesh axis independently takes one of the roles that the node offers: replication, a
  * splittable factor, or a way to carry partial sums (the `linear` column of ir/ops.def). An
  * assignment of roles is valid if the divisor of every factor is a multiple of the number of
- * ways it is split. Among assignments with the same specs of operands and results, the one with
+ * ways it is split, and the factors before allow that it is split (MwFactor.follows). There are as
+ * many assignments as the number of roles to the power of the number of axes, of which there are at
+ * most MW_MAX_AXES. Among assignments with the same specs of operands and results, the one with
  * the least work stays: it dominates the others, because nothing outside the node can tell them
  * apart. */
 #include "passes/sharding/strategies.h"
@@ -183,9 +185,12 @@ static void add_options(StrategyEnumeration *e)
 static MwSpec split_dims(const MwFactorMap *map, int rank, const MwAxes *factor_axes)
 {
     MwSpec spec = mw_spec_replicated();
-    for (int d = 0; d < rank; d++)
-        if (map->factor[d] >= 0)
-            spec = mw_spec_with_dim(spec, d, factor_axes[map->factor[d]]);
+    for (int d = 0; d < rank; d++) {
+        MwAxes axes = 0;
+        for (int f = map->factor[d]; f >= 0 && f <= map->last[d]; f++)
+            axes |= factor_axes[f];
+        spec = mw_spec_with_dim(spec, d, axes);
+    }
     return spec;
 }
 
@@ -197,7 +202,16 @@ typedef struct {
     int replicated_axes;
 } Assignment;
 
-/* Computes the split of each factor. False if a factor does not divide. */
+/* Whether a factor may be split as `a` says, given the one before. */
+static bool follows_whole(const StrategyEnumeration *e, const Assignment *a, int f)
+{
+    if (!e->rule.factors[f].follows || a->ways[f] == 1)
+        return true;
+    const MwAxes lowest = a->factor_axes[f] & -a->factor_axes[f];
+    return a->ways[f - 1] == e->rule.factors[f - 1].size && a->factor_axes[f - 1] < lowest;
+}
+
+/* Computes the split of each factor. False if a factor does not divide, or may not be split. */
 static bool fill_factors(const StrategyEnumeration *e, Assignment *a)
 {
     memset(a->factor_axes, 0, sizeof a->factor_axes);
@@ -211,7 +225,7 @@ static bool fill_factors(const StrategyEnumeration *e, Assignment *a)
     }
     for (int f = 0; f < e->rule.factor_count; f++) {
         a->ways[f] = mw_mesh_ways(&e->model->mesh, a->factor_axes[f]);
-        if (e->rule.factors[f].divisor % a->ways[f] != 0)
+        if (e->rule.factors[f].divisor % a->ways[f] != 0 || !follows_whole(e, a, f))
             return false;
     }
     return true;

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolutions on oneDNN.
  *
- * Images stay as they are, [batch, in.., channels]; filters are copied to the layout that oneDNN
- * chooses for the convolution, and gradients of filters from it: at most as many elements as a
- * filter has. A convolution is prepared at its first call and kept for the process: one entry for
- * each distinct set of arguments, of which a plan has at most as many as it has calls. The copies
- * of filters and what oneDNN works in are its own memory, outside the arena of the plan. */
+ * Images stay as they are, [batch, in.., channels], but where windows of one element skip elements:
+ * the elements that they see are copied to an image of their own, or from it, of as many points as
+ * the convolution has windows. Filters are copied to the layout that oneDNN chooses for the
+ * convolution, and gradients of filters from it: at most as many elements as a filter has. A
+ * convolution is prepared at its first call and kept for the process: one entry for each distinct
+ * set of arguments, of which a plan has at most as many as it has calls. The copies and what oneDNN
+ * works in are memory outside the arena of the plan. Gradients of some filters are matrix products
+ * instead (filter_grad.h). */
+#include "runtime/cpu/filter_grad.h"
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
 
@@ -15,7 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RESULT = 2 }; /* operand of each routine */
 enum { MAX_RANK = MW_WINDOW_DIMS + 3 /* batch and channels; a filter with groups has one more */ };
+
+/* The spatial dimensions from the first one that is more than a point on; at least one. Of the
+ * image as it is stored, the convolution takes elements `step` apart: `in` of them. */
+typedef struct {
+    int count;
+    dnnl_dims_t stored, step, in, out, size, stride, dilation, before, after;
+} Space;
 
 typedef struct Prepared Prepared;
 struct Prepared {
@@ -25,6 +37,8 @@ struct Prepared {
     dnnl_primitive_t conv, reorder; /* no reorder: filters are in the layout that oneDNN chose */
     dnnl_memory_t operands[3];      /* in the order of the routine's operands */
     dnnl_memory_t packed;           /* the filter in oneDNN's layout; or operands[filter] */
+    Space space;
+    float *seen; /* the elements of the image that the convolution takes; NULL: the image itself */
 };
 
 static struct {
@@ -34,18 +48,25 @@ static struct {
     dnnl_stream_t stream;
 } library = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* What the operands are to oneDNN, and which of them is the filter. */
+/* What the operands are to oneDNN, and which of them are the image and the filter. */
 typedef struct {
-    int role[3], filter;
+    int role[3], image, filter;
 } Form;
 
 static const Form *form_of(MwRoutine routine)
 {
     static const Form forms[] = {
-        [MW_ROUTINE_CONV] = {{DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, 1},
-        [MW_ROUTINE_CONV_TRANSPOSE] = {{DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC}, 1},
-        [MW_ROUTINE_CONV_FILTER_GRAD] = {{DNNL_ARG_SRC, DNNL_ARG_DIFF_DST, DNNL_ARG_DIFF_WEIGHTS},
-                                         2},
+        [MW_ROUTINE_CONV] = {.role = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST},
+                             .image = 0,
+                             .filter = 1},
+        [MW_ROUTINE_CONV_TRANSPOSE] = {.role = {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS,
+                                                DNNL_ARG_DIFF_SRC},
+                                       .image = 2,
+                                       .filter = 1},
+        [MW_ROUTINE_CONV_FILTER_GRAD] = {.role = {DNNL_ARG_SRC, DNNL_ARG_DIFF_DST,
+                                                  DNNL_ARG_DIFF_WEIGHTS},
+                                         .image = 0,
+                                         .filter = 2},
     };
     return &forms[routine];
 }
@@ -58,11 +79,32 @@ static bool succeeded(dnnl_status_t status, MwFault *fault)
 
 /* ---- Descriptions ---- */
 
-/* The spatial dimensions from the first one that is more than a point on; at least one. */
-typedef struct {
-    int count;
-    dnnl_dims_t in, out, size, stride, dilation, before, after;
-} Space;
+/* Whether windows of one element skip elements. */
+static bool skips_elements(const Space *s)
+{
+    bool skips = false;
+    for (int d = 0; d < s->count; d++) {
+        if (s->size[d] != 1)
+            return false;
+        skips |= s->stride[d] != 1;
+    }
+    return skips;
+}
+
+/* Lets the convolution take the elements alone that windows of one element see, if all of them are
+ * inside the image. */
+static void skip_unseen(Space *s)
+{
+    bool is_inside = skips_elements(s);
+    for (int d = 0; d < s->count; d++)
+        is_inside &= s->before[d] == 0 && s->after[d] <= 0;
+    for (int d = 0; d < s->count && is_inside; d++) {
+        s->in[d] = s->out[d];
+        s->step[d] = s->stride[d];
+        s->stride[d] = 1;
+        s->after[d] = 0;
+    }
+}
 
 static Space space_of(const MwKernelArg *args)
 {
@@ -73,7 +115,8 @@ static Space space_of(const MwKernelArg *args)
         i++;
     for (; i < MW_WINDOW_DIMS; i++) {
         const int d = space.count++;
-        space.in[d] = args[MW_WINDOW_IN + i].i;
+        space.stored[d] = space.in[d] = args[MW_WINDOW_IN + i].i;
+        space.step[d] = 1;
         space.out[d] = args[MW_WINDOW_OUT + i].i;
         space.size[d] = args[MW_WINDOW_SIZE + i].i;
         space.stride[d] = args[MW_WINDOW_STRIDE + i].i;
@@ -83,6 +126,7 @@ static Space space_of(const MwKernelArg *args)
                          (space.size[d] - 1) * (space.dilation[d] + 1) + 1 - space.in[d] -
                          space.before[d];
     }
+    skip_unseen(&space);
     return space;
 }
 
@@ -140,22 +184,10 @@ typedef struct {
     dnnl_primitive_desc_t desc;
 } Plan;
 
-/* Whether windows of one element skip elements. oneDNN's kernels for windows of one element then
- * copy the image to a workspace first, which is too small for the gradient of a filter if channels
- * do not fill a vector (2.6.3: valgrind finds the writes; at 8 x 8, 4 channels, 8 features, stride
- * 2). They are passed over. */
-static bool skips_elements(const Space *s)
-{
-    bool skips = false;
-    for (int d = 0; d < s->count; d++) {
-        if (s->size[d] != 1)
-            return false;
-        skips |= s->stride[d] != 1;
-    }
-    return skips;
-}
-
-/* Creates the description by the first implementation that is not passed over. */
+/* Creates the description by the first implementation that is not passed over. oneDNN's kernels for
+ * windows of one element that skip elements copy the image to a workspace, which is too small for
+ * the gradient of a filter if channels do not fill a vector (2.6.3: valgrind finds the writes; at
+ * 8 x 8, 4 channels, 8 features, stride 2). They are passed over. */
 static dnnl_status_t create_desc(const dnnl_convolution_desc_t *conv, const Space *s,
                                  dnnl_primitive_desc_t hint, dnnl_primitive_desc_t *desc)
 {
@@ -254,28 +286,44 @@ static dnnl_status_t make_operands(Prepared *p, const Form *form, const Plan *pl
     return dnnl_success;
 }
 
+static dnnl_status_t make_seen(Prepared *p)
+{
+    int64_t elements = p->args[MW_WINDOW_BATCH].i * p->args[MW_WINDOW_CHANNELS].i;
+    bool is_part = false;
+    for (int d = 0; d < p->space.count; d++) {
+        elements *= p->space.in[d];
+        is_part |= p->space.step[d] != 1;
+    }
+    if (is_part)
+        p->seen = malloc((size_t)elements * sizeof(float));
+    return is_part && !p->seen ? dnnl_out_of_memory : dnnl_success;
+}
+
 /* What a failure leaves behind is lost: the run ends. */
 static dnnl_status_t prepare(Prepared *p)
 {
     const Form *form = form_of(p->routine);
-    const Space space = space_of(p->args);
     const int64_t batch = p->args[MW_WINDOW_BATCH].i;
+    const Space *space = &p->space;
     Plan plan;
+    p->space = space_of(p->args);
     dnnl_status_t status =
         library.engine ? dnnl_success : dnnl_engine_create(&library.engine, dnnl_cpu, 0);
     if (status == dnnl_success && !library.stream)
         status = dnnl_stream_create(&library.stream, library.engine, dnnl_stream_default_flags);
     if (status == dnnl_success)
-        status = describe_image(&space, space.in, batch, p->args[MW_WINDOW_CHANNELS].i, &plan.x);
+        status = describe_image(space, space->in, batch, p->args[MW_WINDOW_CHANNELS].i, &plan.x);
     if (status == dnnl_success)
-        status = describe_image(&space, space.out, batch, p->args[MW_CONV_FEATURES].i, &plan.y);
+        status = describe_image(space, space->out, batch, p->args[MW_CONV_FEATURES].i, &plan.y);
     if (status == dnnl_success)
-        status = describe_filter(&space, p->args, &plan.filter, &plan.chosen);
+        status = describe_filter(space, p->args, &plan.filter, &plan.chosen);
     if (status == dnnl_success)
-        status = describe_conv(p->routine, &space, &plan);
+        status = describe_conv(p->routine, space, &plan);
     if (status != dnnl_success)
         return status;
-    status = make_operands(p, form, &plan);
+    status = make_seen(p);
+    if (status == dnnl_success)
+        status = make_operands(p, form, &plan);
     if (status == dnnl_success)
         status = make_packed(p, form, &plan);
     if (status == dnnl_success)
@@ -322,6 +370,32 @@ static dnnl_status_t reorder(const Prepared *p, dnnl_memory_t from, dnnl_memory_
     return p->reorder ? dnnl_primitive_execute(p->reorder, library.stream, 2, args) : dnnl_success;
 }
 
+/* Copies the elements that the convolution takes from the image, or to it and 0 between them. */
+static void copy_seen(const Prepared *p, float *image, bool to_image)
+{
+    const Space *s = &p->space;
+    const int64_t channels = p->args[MW_WINDOW_CHANNELS].i;
+    const size_t bytes = (size_t)channels * sizeof(float);
+    int64_t rows = p->args[MW_WINDOW_BATCH].i, stored = rows * channels;
+    for (int d = 0; d < s->count; d++) {
+        rows *= s->in[d];
+        stored *= s->stored[d];
+    }
+    if (to_image)
+        memset(image, 0, (size_t)stored * sizeof(float));
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t rest = row, at = 0, stride = channels;
+        for (int d = s->count - 1; d >= 0; d--) {
+            at += rest % s->in[d] * s->step[d] * stride;
+            rest /= s->in[d];
+            stride *= s->stored[d];
+        }
+        at += rest * stride;
+        float *seen = p->seen + row * channels;
+        memcpy(to_image ? image + at : seen, to_image ? seen : image + at, bytes);
+    }
+}
+
 static dnnl_status_t execute(const Prepared *p, void *const *operands)
 {
     const Form *form = form_of(p->routine);
@@ -331,22 +405,34 @@ static dnnl_status_t execute(const Prepared *p, void *const *operands)
     dnnl_status_t status = dnnl_success;
     for (int k = 0; k < 3 && status == dnnl_success; k++) {
         args[k] = (dnnl_exec_arg_t){form->role[k], k == form->filter ? p->packed : p->operands[k]};
-        status = dnnl_memory_set_data_handle(p->operands[k], operands[k]);
+        status = dnnl_memory_set_data_handle(p->operands[k],
+                                             k == form->image && p->seen ? p->seen : operands[k]);
     }
+    if (p->seen && form->image != RESULT)
+        copy_seen(p, operands[form->image], false);
     if (status == dnnl_success && !is_result)
         status = reorder(p, filter, p->packed);
     if (status == dnnl_success)
         status = dnnl_primitive_execute(p->conv, library.stream, 3, args);
     if (status == dnnl_success && is_result)
         status = reorder(p, p->packed, filter);
-    return status == dnnl_success ? dnnl_stream_wait(library.stream) : status;
+    if (status == dnnl_success)
+        status = dnnl_stream_wait(library.stream);
+    if (status == dnnl_success && p->seen && form->image == RESULT)
+        copy_seen(p, operands[RESULT], true);
+    return status;
 }
 
 static bool run(MwRoutine routine, void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
+    bool good;
     pthread_mutex_lock(&library.lock);
-    const Prepared *p = prepared(routine, args, fault);
-    const bool good = p && succeeded(execute(p, operands), fault);
+    if (routine == MW_ROUTINE_CONV_FILTER_GRAD && mw_filter_grad_is_product(args)) {
+        good = mw_filter_grad(operands, args, fault);
+    } else {
+        const Prepared *p = prepared(routine, args, fault);
+        good = p && succeeded(execute(p, operands), fault);
+    }
     pthread_mutex_unlock(&library.lock);
     return good;
 }

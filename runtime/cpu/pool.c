@@ -108,37 +108,60 @@ bool mw_cpu_max_pool(void *const *operands, const MwKernelArg *args, MwFault *fa
 }
 
 /* The greatest elements of a window so far, of some channels: the first NaN, or else the first of
- * equal ones. */
+ * equal ones; and which point of the window inside x has them. All is 4 bytes wide, so that loops
+ * over channels become vector code. */
 enum { CHANNELS_AT_ONCE = 64 };
 
 typedef struct {
     float most[CHANNELS_AT_ONCE];
-    int64_t at[CHANNELS_AT_ONCE];
+    int32_t point[CHANNELS_AT_ONCE];
 } Greatest;
 
-static void add_to_greatest(const Pool *pool, const Window *w, int64_t channel)
+/* The channels from `channel` on of a window: `x` and `out` at a point of it, `d` at its element of
+ * y. */
+typedef struct {
+    const float *restrict x, *restrict d;
+    float *restrict out;
+    int64_t count;
+} Channels;
+
+static void find_greatest(Greatest *greatest, const Channels *at, int32_t point)
 {
-    const int64_t count = mw_min(pool->channels - channel, CHANNELS_AT_ONCE);
-    Greatest greatest;
+    const float *restrict x = at->x;
+    for (int64_t c = 0; c < at->count; c++) {
+        const float most_yet = greatest->most[c];
+        const bool stays = x[c] <= most_yet || most_yet != most_yet;
+        greatest->most[c] = stays ? most_yet : x[c];
+        greatest->point[c] = stays ? greatest->point[c] : point;
+    }
+}
+
+static void add_to_greatest(Greatest *greatest, const Channels *at, int32_t point)
+{
+    const float *restrict d = at->d;
+    float *restrict out = at->out;
+    for (int64_t c = 0; c < at->count; c++)
+        out[c] += greatest->point[c] == point ? d[c] : 0;
+}
+
+/* Calls `act` for each point of the window inside x, in order. */
+static void each_point(const Pool *pool, const Window *w, int64_t channel, Greatest *greatest,
+                       void (*act)(Greatest *greatest, const Channels *at, int32_t point))
+{
     int64_t begin[MW_WINDOW_DIMS], end[MW_WINDOW_DIMS];
+    int32_t count = 0;
     for (int d = 0; d < MW_WINDOW_DIMS; d++)
         inside(w, d, &begin[d], &end[d]);
-    for (int64_t c = 0; c < count; c++)
-        greatest.at[c] = -1;
     for (int64_t i = begin[0]; i < end[0]; i++)
         for (int64_t j = begin[1]; j < end[1]; j++)
             for (int64_t k = begin[2]; k < end[2]; k++) {
                 const int64_t first = point(w, i, j, k) + channel;
-                for (int64_t c = 0; c < count; c++) {
-                    const float x = pool->x[first + c], most_yet = greatest.most[c];
-                    const bool stays =
-                        greatest.at[c] >= 0 && (x <= most_yet || most_yet != most_yet);
-                    greatest.most[c] = stays ? most_yet : x;
-                    greatest.at[c] = stays ? greatest.at[c] : first + c;
-                }
+                const Channels at = {.x = pool->x + first,
+                                     .d = pool->d + w->y + channel,
+                                     .out = pool->out + first,
+                                     .count = mw_min(pool->channels - channel, CHANNELS_AT_ONCE)};
+                act(greatest, &at, count++);
             }
-    for (int64_t c = 0; c < count; c++)
-        pool->out[greatest.at[c]] += pool->d[w->y + channel + c];
 }
 
 bool mw_cpu_max_pool_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
@@ -152,8 +175,13 @@ bool mw_cpu_max_pool_grad(void *const *operands, const MwKernelArg *args, MwFaul
     (void)fault;
     fill(&pool, MW_WINDOW_IN, 0);
     do
-        for (int64_t c = 0; c < pool.channels; c += CHANNELS_AT_ONCE)
-            add_to_greatest(&pool, &w, c);
+        for (int64_t c = 0; c < pool.channels; c += CHANNELS_AT_ONCE) {
+            Greatest greatest = {.point = {0}};
+            for (int i = 0; i < CHANNELS_AT_ONCE; i++)
+                greatest.most[i] = -INFINITY;
+            each_point(&pool, &w, c, &greatest, find_greatest);
+            each_point(&pool, &w, c, &greatest, add_to_greatest);
+        }
     while (next_window(&w));
     return true;
 }

@@ -352,6 +352,38 @@ START_TEST(a_long_memory_stays_split)
 }
 END_TEST
 
+/* ---- Flat tokens ---- */
+
+/* Two sequences on four devices: each device has half of one, and of the tokens as one list the
+ * quarter that they are. */
+static const char flat_tokens[] = "model m {\n"
+                                  "  input x: f32[2, 16384, 64]\n"
+                                  "  input y: f32[2, 16384, 64]\n"
+                                  "  weight w: f32[64, 64] = normal(0.1)\n"
+                                  "  tokens = reshape(layer_norm(x), [32768, 64])\n"
+                                  "  hidden = tanh(tokens @ w)\n"
+                                  "  d = softmax(reshape(hidden, [2, 16384, 64])) - y\n"
+                                  "  loss = sum(d * d)\n"
+                                  "  train loss with sgd(lr = 0.1)\n"
+                                  "}\n";
+
+START_TEST(flat_tokens_stay_where_they_are)
+{
+    Form form = form_new(test_cluster(4), "2x2");
+    plan_text(&form, flat_tokens);
+    check_spec(&form, "x", "[S0, S1, R]");
+    check_operand(&form, "tokens", 0, "[S0, S1, R]");
+    check_spec(&form, "tokens", "[S01, R]");
+    check_spec(&form, "hidden", "[S01, R]");
+    check_spec(&form, "d", "[S0, S1, R]");
+    for (int axis = 0; axis < 2; axis++) {
+        check_collectives(&form, MW_PHASE_FORWARD, axis, 64, COUNTS(0, 0, 0, 0));
+        check_collectives(&form, MW_PHASE_BACKWARD, axis, 0, COUNTS(0, 0, 0, 0));
+    }
+    mw_arena_free(&form.arena);
+}
+END_TEST
+
 /* ---- A mix ---- */
 
 /* Two nodes with a slow network: data parallel across them, tensor parallel within. */
@@ -391,6 +423,7 @@ int main(void)
     tcase_add_test(tests, rows_between_products_are_split);
     tcase_add_test(tests, a_long_sequence_is_split);
     tcase_add_test(tests, a_long_memory_stays_split);
+    tcase_add_test(tests, flat_tokens_stay_where_they_are);
     tcase_add_test(tests, slow_links_carry_gradients_fast_ones_activations);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -231,6 +231,12 @@ static const struct {
      "a value of type f32[2, 4], the batch, as a whole\n"},
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"
+           "y = reshape(transpose(x * w, [1, 0]), [8])\n"
+           "train sum(y * y) with sgd(lr = 1)\n"),
+     "test.graph:4:5: error: cannot cut the batch into 2 micro-batches: this needs dimension 1 of "
+     "a value of type f32[2, 4], the batch, as a whole\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[2] = ones\n"
            "y = x * w\n"
            "pairs = einsum(\"id,jd->ij\", y, y)\n"
            "train sum(pairs * pairs) with sgd(lr = 1)\n"),

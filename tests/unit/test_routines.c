@@ -472,7 +472,7 @@ static const struct {
 START_TEST(extents_refuse_windows_of_padding)
 {
     int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
-    Call call = window_call(MW_ROUTINE_MAX_POOL, &windows[10], MW_F32);
+    Call call = window_call(MW_ROUTINE_MAX_POOL, &windows[15], MW_F32);
     ck_assert(mw_routine_extents(MW_ROUTINE_MAX_POOL, call.args, bytes));
     call.args[wrong_pools[_i].arg].i = wrong_pools[_i].value;
     ck_assert(!mw_routine_extents(MW_ROUTINE_MAX_POOL, call.args, bytes));

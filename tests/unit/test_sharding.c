@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sharding rules: that they are as written, and that what they say is so. A node split over one
- * factor is evaluated part by part, and the parts must make up what the whole node gives. */
+/* Sharding rules: that they are as written, and that what they say is so. A node split over
+ * one factor, and over those that it follows, is evaluated part by part, and the parts must make up
+ * what the whole node gives. */
 #include "base/text.h"
 #include "ir/sharding/sharding.h"
 #include "tests/reference/combine.h"
@@ -13,8 +14,9 @@
 #include <math.h>
 #include <string.h>
 
-/* `rule`: factors are letters in order, a dimension that runs over none is '.', and then each
- * factor with its size, "/divisor" if that is another, "!" if it is fixed. */
+/* `rule`: factors are letters in order, several of one dimension stand in braces, a dimension that
+ * runs over none is '.', and then each factor with its size, "/divisor" if that is another, "!" if
+ * it is fixed; ">" stands before one that follows. */
 static const struct {
     const char *op, *operands, *attrs, *rule;
 } cases[] = {
@@ -111,14 +113,18 @@ static const struct {
      "f32[2, 8, 6, 16]; f32[1, 6, 1, 7]",
      "scale = 1", "acbe,adbe,adbe,acbe,acb,acbe,.b.d->.b.d a2 b3 c8 d7 e16! f2!"},
     {"rope", "f32[2, 8, 6, 16]", "base = 10000", "abcd->abcd a2 b8 c6 d16!"},
-    {"reshape", "f32[8, 4, 6]", "shape = [32, 6]", "a.c->ac a8 b4! c6"},
-    {"reshape", "f32[32, 6]", "shape = [8, 4, 6]", "ac->a.c a8 b4! c6"},
+    {"reshape", "f32[8, 4, 6]", "shape = [32, 6]", "abc->{ab}c a8>b4 c6"},
+    {"reshape", "f32[32, 6]", "shape = [8, 4, 6]", "{ab}c->abc a8>b4 c6"},
     {"reshape", "f32[8, 6]", "shape = [12, 4]", "a.->a. a4 b12!"},
+    {"reshape", "f32[2, 3, 4]", "shape = [24]", "abc->{abc} a2>b3>c4"},
+    {"reshape", "f32[6, 4]", "shape = [2, 12]", "{ab}c->a{bc} a2>b3>c4"},
+    {"reshape", "f32[2, 9, 4]", "shape = [2, 6, 6]", "ab.->ab. a2 b3 c12!"},
+    {"reshape", "f32[2, 1, 9, 4, 2]", "shape = [12, 6, 1, 2]", "a.b.d->{ab}..d a2>b3 c12! d2"},
     {"reshape", "f32[3, 8]", "shape = [8, 3]", "..->.. a24!"},
     {"reshape", "f32[8, 4]", "shape = [8, 1, 4, 1]", "ab->a.b. a8 b4"},
-    {"reshape", "f32[1, 8, 4]", "shape = [1, 32]", ".a.->.a a8 b4!"},
+    {"reshape", "f32[1, 8, 4]", "shape = [1, 32]", ".ab->.{ab} a8>b4"},
     {"reshape", "f32[1, 1]", "shape = []", "..->"},
-    {"reshape", "f32[4, 2, 6, 5]", "shape = [8, 3, 10]", "a.c.->ac. a4 b2! c3 d10!"},
+    {"reshape", "f32[4, 2, 6, 5]", "shape = [8, 3, 10]", "ab{cd}e->{ab}c{de} a4>b2 c3>d2>e5"},
     {"transpose", "f32[2, 3, 4]", "perm = [2, 0, 1]", "bca->abc a4 b2 c3"},
     {"scan_in", "f32[8, 3, 4]", "axis = 1; loop = 0", "a.b->ab a8 b4"},
     {"scan_carry", "f32[8, 4]", "loop = 0; steps = 3", "ab->ab a8 b4"},
@@ -134,8 +140,13 @@ static const struct {
 
 static void add_map(MwText *text, const MwFactorMap *map, int rank)
 {
-    for (int d = 0; d < rank; d++)
-        mw_text_printf(text, "%c", map->factor[d] < 0 ? '.' : 'a' + map->factor[d]);
+    for (int d = 0; d < rank; d++) {
+        const bool is_several = map->last[d] > map->factor[d];
+        mw_text_add(text, map->factor[d] < 0 ? "." : is_several ? "{" : "");
+        for (int f = map->factor[d]; f >= 0 && f <= map->last[d]; f++)
+            mw_text_printf(text, "%c", 'a' + f);
+        mw_text_add(text, is_several ? "}" : "");
+    }
 }
 
 static const char *rule_text(TestGraph *test, MwNodeId id, const MwShardingRule *rule)
@@ -154,7 +165,7 @@ static const char *rule_text(TestGraph *test, MwNodeId id, const MwShardingRule 
     }
     for (int f = 0; f < rule->factor_count; f++) {
         const MwFactor *factor = &rule->factors[f];
-        mw_text_printf(&text, " %c%d", 'a' + f, (int)factor->size);
+        mw_text_printf(&text, "%s%c%d", factor->follows ? ">" : " ", 'a' + f, (int)factor->size);
         if (factor->kind == MW_FACTOR_FIXED)
             mw_text_add(&text, "!");
         else if (factor->divisor != factor->size)
@@ -281,26 +292,44 @@ static Evaluated evaluated_new(int i)
     return e;
 }
 
-/* A split of one factor of a node over a mesh of one axis. */
+/* A split of one factor of a node over the last axis of a mesh; those that it follows are split
+ * over the axes before, in order. */
 typedef struct {
     const Evaluated *whole;
     MwShardingRule rule;
-    int factor, ways;
+    int factor;
+    MwMeshShape mesh;
 } Split;
+
+/* False if there are not enough axes for all that the factor follows. */
+static bool set_mesh(Split *split, int ways)
+{
+    int first = split->factor;
+    while (split->rule.factors[first].follows)
+        first--;
+    split->mesh = (MwMeshShape){.axis_count = split->factor - first + 1};
+    if (split->mesh.axis_count > MW_MAX_AXES)
+        return false;
+    for (int f = first; f < split->factor; f++)
+        split->mesh.size[f - first] = (int)split->rule.factors[f].size;
+    split->mesh.size[split->factor - first] = ways;
+    return true;
+}
 
 static MwSpec map_spec(const Split *split, const MwFactorMap *map)
 {
+    const int first = split->factor - split->mesh.axis_count + 1;
     MwSpec spec = mw_spec_replicated();
     for (int d = 0; d < MW_MAX_RANK; d++)
-        if (map->factor[d] == split->factor)
-            spec = mw_spec_with_dim(spec, d, 1);
+        for (int axis = 0; axis < split->mesh.axis_count; axis++)
+            if (mw_factor_map_has(map, d, first + axis))
+                spec = mw_spec_with_dim(spec, d, (MwAxes)(mw_spec_dim(spec, d) | 1 << axis));
     return spec;
 }
 
 static MwTensor local_type(const Split *split, const MwTensor *whole, const MwFactorMap *map)
 {
-    MwMeshShape mesh = {1, {split->ways}};
-    return mw_spec_local(map_spec(split, map), whole, &mesh);
+    return mw_spec_local(map_spec(split, map), whole, &split->mesh);
 }
 
 /* The tensor in which the node counts by attribute `origin`, and what its dimensions run over. */
@@ -355,11 +384,14 @@ static Evaluated local_new(const Split *split)
 static int64_t element_in_whole(const Split *split, const MwFactorMap *map, const MwTensor *part,
                                 const MwTensor *whole, int c, int64_t i)
 {
+    const MwSpec spec = map_spec(split, map);
+    int coordinate[MW_MAX_AXES];
+    mw_mesh_coordinates(&split->mesh, c, coordinate);
     int64_t at = 0, stride = 1;
     for (int d = part->rank - 1; d >= 0; d--) {
-        int64_t index = i % part->dim[d];
+        int64_t block = mw_mesh_block(&split->mesh, mw_spec_dim(spec, d), coordinate);
+        at += stride * (i % part->dim[d] + block * part->dim[d]);
         i /= part->dim[d];
-        at += stride * (map->factor[d] == split->factor ? index + c * part->dim[d] : index);
         stride *= whole->dim[d];
     }
     return at;
@@ -367,7 +399,10 @@ static int64_t element_in_whole(const Split *split, const MwFactorMap *map, cons
 
 static bool runs_over(const MwFactorMap *map, int factor)
 {
-    return memchr(map->factor, factor, sizeof map->factor) != NULL;
+    for (int d = 0; d < MW_MAX_RANK; d++)
+        if (mw_factor_map_has(map, d, factor))
+            return true;
+    return false;
 }
 
 /* The share of a part in the whole; 0 of nothing. */
@@ -419,8 +454,8 @@ static void run_device(const Split *split, Evaluated *local, int c, double **tot
                 split, &split->rule.operands[k], part, operand_type(split->whole, k), c, i)];
     }
     Place place = place_alone(1);
-    place.mesh.size[0] = split->ways;
-    place.coordinate[0] = c;
+    place.mesh = split->mesh;
+    mw_mesh_coordinates(&split->mesh, c, place.coordinate);
     evaluate(local, &place);
     const int normaliser = split->rule.normaliser;
     if (c > 0 && normaliser >= 0 && !runs_over(&split->rule.results[normaliser], split->factor)) {
@@ -447,13 +482,13 @@ static void check_split(const Split *split)
     for (int k = 0; k < results; k++)
         total[k] =
             MW_NEW(local.test.arena, double, mw_tensor_elements(result_type(split->whole, k)));
-    for (int c = 0; c < split->ways; c++)
+    for (int c = 0; c < mw_mesh_devices(&split->mesh); c++)
         run_device(split, &local, c, total);
     for (int k = 0; k < results; k++)
-        check_close(total[k], split->whole->out[k],
-                    mw_tensor_elements(result_type(split->whole, k)),
-                    mw_arena_printf(local.test.arena, "result %d, factor %c over %d", k,
-                                    'a' + split->factor, split->ways));
+        check_close(
+            total[k], split->whole->out[k], mw_tensor_elements(result_type(split->whole, k)),
+            mw_arena_printf(local.test.arena, "result %d, factor %c over %d", k,
+                            'a' + split->factor, split->mesh.size[split->mesh.axis_count - 1]));
     test_graph_free(&local.test);
 }
 
@@ -466,11 +501,11 @@ START_TEST(parts_make_up_the_whole)
     Evaluated whole = evaluated_new(_i);
     Place place = place_alone(1);
     evaluate(&whole, &place);
-    Split split = {&whole, mw_sharding_rule(whole.test.arena, whole.test.graph, whole.id), 0, 0};
+    Split split = {&whole, mw_sharding_rule(whole.test.arena, whole.test.graph, whole.id), 0, {0}};
     for (split.factor = 0; split.factor < split.rule.factor_count; split.factor++) {
         const MwFactor *factor = &split.rule.factors[split.factor];
-        for (split.ways = 2; split.ways <= factor->divisor && split.ways <= 8; split.ways++)
-            if (factor->divisor % split.ways == 0)
+        for (int ways = 2; ways <= factor->divisor && ways <= 8; ways++)
+            if (factor->divisor % ways == 0 && set_mesh(&split, ways))
                 check_split(&split);
     }
     test_graph_free(&whole.test);

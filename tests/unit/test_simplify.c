@@ -17,10 +17,11 @@
 
 #define PRODUCTS                                                                                   \
     "t = slice(x, axis = 1, begin = 0, end = 2)\np = einsum(x, z, equation = \"ab,cb->ac\")\n"     \
-    "q = einsum(z, x, equation = \"ab,cb->ac\")\n"
+    "q = einsum(z, x, equation = \"ab,cb->ac\")\nt1 = slice(z, axis = 1, begin = 1, end = 3)\n"    \
+    "bias = reduce_max(z, axes = [1])\n"
 
 /* Statements that define y from x: f32[2, 3], z: f32[2, 3], s: f32[], h: bf16[4], b: bool[3] and
- * the constants zero, one and minus: f32[]; and y when it is simplified. */
+ * the constants zero, one, minus and half: f32[]; and y when it is simplified. */
 static const struct {
     const char *statements, *y;
 } cases[] = {
@@ -78,6 +79,21 @@ static const struct {
     {PRODUCTS "a = add(p, q)\ny = add(a, t)", "add(a, t)"},
     {PRODUCTS "a = add(t, p)\nd = add(a, q)\ny = mul(d, a)", "mul(d, a)"},
     {PRODUCTS "y = add(t, p)", "add(t, p)"},
+    {PRODUCTS "a = sub(t, p)\ny = sub(a, q)", "sub(t, y.sum)"},
+    {PRODUCTS "a = sub(p, t)\ny = sub(a, q)", "sub(y.sum, t)"},
+    {PRODUCTS "a = add(p, t)\nn = neg(a)\ny = sub(n, q)", "neg(y.sum.1)"},
+    {PRODUCTS "a = sub(t, p)\nd = mul(a, half)\ny = add(d, q)", "add(y.sum, y.sum.2)"},
+    {PRODUCTS "a = add(t, t1)\nd = div(a, half)\nf = add(d, p)\ny = add(f, q)", "add(d, y.sum)"},
+    {PRODUCTS "d = div(p, s)\na = add(t, d)\nf = exp(q)\ny = add(a, f)", "add(a, f)"},
+    {PRODUCTS "d = div(p, s)\na = add(t, d)\nf = mul(t1, q)\ny = add(a, f)", "add(t, y.sum)"},
+    {PRODUCTS "d = dropout(p, rate = 0.5, key = 1)\na = add(t, d)\ny = add(a, q)", "add(t, y.sum)"},
+    {PRODUCTS "a = add(t, p) with repeat = [0, 0]\ny = add(a, q) with repeat = [0, 0]",
+     "add(t, y.sum)"},
+    {PRODUCTS "a = add(t, p) with repeat = [0, 0]\ny = add(a, q) with repeat = [0, 1]",
+     "add(a, q)"},
+    {PRODUCTS "a = add(t, p) with repeat = [1, 0]\ny = add(a, q) with repeat = [1, 1]",
+     "add(t, y.sum)"},
+    {PRODUCTS "a = add(t, p)\nf = add(q, bias)\ny = add(a, f)", "add(y.sum, y.sum.1)"},
     {"e = scan_in(c, axis = 1, loop = 0)\np = einsum(x, e, equation = \"ab,ac->bc\")\n"
      "y = scan_out(p, axis = 0, loop = 0, steps = 3)",
      "scan_out(p.1)"},
@@ -96,11 +112,11 @@ static MwGraph *parse(TestGraph *test, const char *statements)
 {
     const char *text = mw_arena_printf(
         test->arena,
-        "model m {\n"
+        "model m {\nrepeat layers = 2\nrepeat parts = 2 with repeat = [0, 0]\n"
         "input x: f32[2, 3]\ninput z: f32[2, 3]\ninput s: f32[]\ninput h: bf16[4]\n"
         "input b: bool[3]\ninput c: f32[2, 3, 4]\n"
         "zero = constant(type = f32, value = 0)\none = constant(type = f32, value = 1)\n"
-        "minus = constant(type = f32, value = -1)\n"
+        "minus = constant(type = f32, value = -1)\nhalf = constant(type = f32, value = 0.5)\n"
         "%s\noutput y\n}\n",
         statements);
     MwSource *source = MW_NEW(test->arena, MwSource, 1);

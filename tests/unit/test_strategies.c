@@ -2,8 +2,10 @@
 /* passes/sharding/strategies.h: the strategies of typical nodes, written out. */
 #include "base/text.h"
 #include "passes/sharding/strategies.h"
+#include "tests/reference/spread.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/graphs.h"
+#include "tests/unit/specs.h"
 #include "tests/unit/support.h"
 
 #include <stdlib.h>
@@ -247,6 +249,72 @@ START_TEST(broadcast_operands_stay_whole)
 }
 END_TEST
 
+static bool parts_are_equal(const Spread *a, const Spread *b)
+{
+    const int64_t elements = mw_tensor_elements(&a->local);
+    bool equal = elements == mw_tensor_elements(&b->local);
+    for (int device = 0; device < mw_mesh_devices(&a->mesh) && equal; device++)
+        equal = memcmp(a->at[device], b->at[device], sizeof(double) * (size_t)elements) == 0;
+    return equal;
+}
+
+static bool has_strategy(const MwStrategyList *list, MwSpec operand, MwSpec result)
+{
+    for (int s = 0; s < list->count; s++)
+        if (mw_spec_equal(list->at[s].operands[0], operand) &&
+            mw_spec_equal(list->at[s].results[0], result))
+            return true;
+    return false;
+}
+
+static const struct {
+    const char *from, *to, *mesh;
+    int count; /* of pairs of specs, of which more are refused */
+} reshapes[] = {
+    {"f32[4, 8]", "f32[32]", "4x4", 4},           {"f32[4, 8]", "f32[32]", "2x2", 4},
+    {"f32[4, 8]", "f32[32]", "2x4x2", 6},         {"f32[2, 4, 2]", "f32[16]", "2x2x2", 8},
+    {"f32[2, 4, 4]", "f32[8, 4]", "2x2x2", 26},   {"f32[4, 4, 4]", "f32[2, 8, 2, 2]", "2x2x2", 26},
+    {"f32[6, 4]", "f32[2, 12]", "2x3x2", 5},      {"f32[6, 4]", "f32[4, 6]", "2x3x2", 3},
+    {"f32[12, 4]", "f32[6, 8]", "6x2x2", 7},      {"f32[8, 1, 4]", "f32[1, 2, 16, 1]", "2x4x2", 6},
+    {"f32[4, 9, 2]", "f32[2, 6, 6]", "2x2x3", 5}, {"f32[12, 4, 5]", "f32[2, 4, 30]", "2x2x2", 7},
+};
+
+/* A view has a strategy of two specs if and only if they give every device the same elements in
+ * the same order, whichever pairs of all specs are tried. */
+START_TEST(views_keep_what_devices_hold)
+{
+    TestGraph t = test_graph_new();
+    const MwTensor from = test_type(reshapes[_i].from), to = test_type(reshapes[_i].to);
+    MwMeshShape mesh;
+    ck_assert(mw_mesh_parse(reshapes[_i].mesh, &mesh));
+    MwValueId x = test_source(&t, MW_OP_INPUT, "x", reshapes[_i].from);
+    MwValueId view =
+        test_op1_attr(&t, MW_OP_RESHAPE, x, mw_attr_ints(MW_ATTR_SHAPE, to.dim, to.rank));
+    const MwStrategyList *list = strategies_on(&t, view, reshapes[_i].mesh, MW_STRATEGY_WHOLE);
+    double *numbers = MW_NEW(t.arena, double, mw_tensor_elements(&from));
+    for (int64_t i = 0; i < mw_tensor_elements(&from); i++)
+        numbers[i] = (double)i;
+    const Specs before = complete_specs(t.arena, &from, &mesh);
+    const Specs after = complete_specs(t.arena, &to, &mesh);
+    int count = 0;
+    for (int i = 0; i < before.count; i++) {
+        Spread operand = spread_scatter(t.arena, &mesh, &from, numbers, before.at[i], NULL);
+        for (int j = 0; j < after.count; j++) {
+            Spread result = spread_scatter(t.arena, &mesh, &to, numbers, after.at[j], NULL);
+            const bool alike = parts_are_equal(&operand, &result);
+            char text[2][MW_SPEC_TEXT_BYTES];
+            ck_assert_msg(has_strategy(list, before.at[i], after.at[j]) == alike, "%s to %s",
+                          mw_spec_text(before.at[i], from.rank, text[0]),
+                          mw_spec_text(after.at[j], to.rank, text[1]));
+            count += alike;
+        }
+    }
+    ck_assert_int_eq(list->count, count);
+    ck_assert_int_eq(count, reshapes[_i].count);
+    test_graph_free(&t);
+}
+END_TEST
+
 START_TEST(lists_are_interned_by_structure)
 {
     TestGraph t = test_graph_new();
@@ -286,6 +354,7 @@ int main(void)
     tcase_add_test(tests, look_ups_split_their_table);
     tcase_add_test(tests, attention_splits_queries_or_keys);
     tcase_add_test(tests, broadcast_operands_stay_whole);
+    tcase_add_loop_test(tests, views_keep_what_devices_hold, 0, MW_COUNT(reshapes));
     tcase_add_test(tests, lists_are_interned_by_structure);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

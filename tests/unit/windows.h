@@ -13,7 +13,7 @@ typedef struct {
     int64_t dilation[MW_WINDOW_DIMS], before[MW_WINDOW_DIMS], after[MW_WINDOW_DIMS];
 } Window;
 
-enum { WINDOWS = 13 };
+enum { WINDOWS = 18 };
 extern const Window windows[WINDOWS];
 
 Call window_call(MwRoutine routine, const Window *z, MwType type);

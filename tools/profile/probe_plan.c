@@ -209,12 +209,13 @@ static const MwOp kernel_ops[] = {MW_OP_ADD,  MW_OP_EXP,  MW_OP_TANH,
 static const char *kernel_body(MwArena *arena, MwOp op)
 {
     MwText text = {.arena = arena};
-    mw_text_add(&text, "{\n"
-                       "    const float *restrict a = operands[0], *restrict b = operands[1];\n"
-                       "    float *restrict c = operands[2];\n"
-                       "    (void)b, (void)sets, (void)stream;\n"
-                       "    for (int64_t i = 0; i < args[0].i; i++)\n"
-                       "        c[i] = ");
+    mw_text_add(&text, MW_KERNEL_HEAD
+                "{\n"
+                "    const float *restrict a = operands[0], *restrict b = operands[1];\n"
+                "    float *restrict c = operands[2];\n"
+                "    (void)b, (void)sets, (void)stream;\n"
+                "    for (int64_t i = 0; i < args[0].i; i++)\n"
+                "        c[i] = ");
     for (const char *at = mw_op_info(op)->expression; *at; at++)
         if (*at == '$')
             mw_text_add(&text, *++at == '0' ? "a[i]" : "b[i]");
@@ -234,7 +235,7 @@ static void add_kernels(MwArena *arena, MwPlan *plan)
     for (int i = 0; i < MW_COUNT(kernel_ops); i++) {
         const char *op = mw_op_info(kernel_ops[i])->name;
         names[i] = mw_arena_printf(arena, "probe_%s", op);
-        mw_c_printer.function(&source, names[i], op, kernel_body(arena, kernel_ops[i]));
+        mw_kernel_print(&source, names[i], op, kernel_body(arena, kernel_ops[i]));
         plan->kernels[i] = (MwPlanKernel){names[i], .operand_count = 3, .arg_count = 1};
     }
     mw_c_printer.table(&source, names, MW_COUNT(names));
