@@ -35,9 +35,7 @@ bool mw_cuda_sums_at_once(const MwCudaNest *n)
 
 const char *mw_cuda_element_name(const MwCudaNest *n, const MwKernelInstr *instr)
 {
-    static const char *const names[MW_TYPE_COUNT] = {
-        [MW_F32] = "f32", [MW_BF16] = "bf16", [MW_I32] = "i32", [MW_BOOL] = "bool"};
-    return names[n->p.kernel->operands.at[instr->operand].type];
+    return mw_type_name(n->p.kernel->operands.at[instr->operand].type);
 }
 
 int64_t mw_cuda_element_bytes(const MwCudaNest *n, const MwKernelInstr *instr)

@@ -107,7 +107,9 @@ void mw_print_open_dim(MwPrinter *p, int d)
 const char *mw_print_storage_type(MwType type)
 {
     static const char *const names[MW_TYPE_COUNT] = {
-        [MW_F32] = "float", [MW_BF16] = "uint16_t", [MW_I32] = "int32_t", [MW_BOOL] = "uint8_t"};
+#define TYPE(id, name, bytes, kind, element, ...) [MW_##id] = #element,
+#include "base/types.def"
+    };
     return names[type];
 }
 

@@ -71,12 +71,7 @@ bool mw_shape_constant(MwShapeContext *context)
     if (!want_shape_and_type(context, &result))
         return false;
     double value = mw_shape_float(context, MW_ATTR_VALUE);
-    bool fits = true;
-    if (result.type == MW_I32)
-        fits = value >= INT32_MIN && value <= INT32_MAX && value == (double)(int32_t)value;
-    if (result.type == MW_BOOL)
-        fits = value == 0 || value == 1;
-    if (!fits)
+    if (!mw_type_holds(result.type, value))
         return mw_shape_fail(context, "%.17g is no value of type %s", value,
                              mw_type_name(result.type));
     return mw_shape_give(context, &result);

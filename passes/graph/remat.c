@@ -68,10 +68,11 @@ static bool *find_norms(const MwGraph *graph)
     return norms;
 }
 
-/* Whether the node casts bf16 to f32. */
+/* Whether the node casts floats of 16 bits to f32. */
 static bool widens(const MwGraph *graph, const MwNode *node)
 {
-    return node->op == MW_OP_CAST && mw_value_tensor(graph, node->operands[0])->type == MW_BF16 &&
+    return node->op == MW_OP_CAST &&
+           mw_type_is_half(mw_value_tensor(graph, node->operands[0])->type) &&
            mw_node_int(node, MW_ATTR_TYPE) == MW_F32;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data/feed_kinds.h"
 
-#include "base/bf16.h"
+#include "base/element.h"
 #include "base/hash.h"
 #include "base/philox.h"
 
@@ -145,24 +145,14 @@ static bool fill_random(const MwFeed *feed, int64_t step, int64_t first, int64_t
 {
     (void)fault;
     uint64_t stream = mw_hash_mix(feed->stream, (uint64_t)step);
+    const MwType type = feed->input->global.type;
+    const MwTypeKind kind = mw_type_kind(type);
     for (int64_t i = 0; i < count; i++) {
         double uniform = mw_uniform_at(feed->seed, stream, (uint64_t)(first + i));
-        switch (feed->input->global.type) {
-        case MW_F32:
-            ((float *)to)[i] = (float)(2 * uniform - 1);
-            break;
-        case MW_BF16:
-            ((uint16_t *)to)[i] = mw_bf16_from_f64(2 * uniform - 1);
-            break;
-        case MW_I32:
-            ((int32_t *)to)[i] = (int32_t)(uniform * (double)feed->bound);
-            break;
-        case MW_BOOL:
-            ((bool *)to)[i] = uniform < 0.5;
-            break;
-        case MW_TYPE_COUNT:
-            MW_UNREACHABLE();
-        }
+        const double value = kind == MW_TYPE_FLOAT  ? 2 * uniform - 1
+                             : kind == MW_TYPE_BOOL ? uniform < 0.5
+                                                    : uniform * (double)feed->bound;
+        mw_element_put(type, to, i, value);
     }
     return true;
 }
@@ -181,7 +171,7 @@ bool mw_feed_random(MwFeed *feed, int64_t bound, MwFault *fault)
 {
     const char *name = feed->input->name;
     feed->bound = bound ? bound : least_bound(feed->input);
-    if (feed->input->global.type == MW_I32 && feed->bound == 0)
+    if (mw_type_is_integer(feed->input->global.type) && feed->bound == 0)
         return mw_fault_set(fault, "its integers need a bound: give random:%s=BOUND", name);
     feed->fill = fill_random;
     feed->stream = mw_hash_mix(mw_hash_bytes("feed random", 11), mw_hash_bytes(name, strlen(name)));

@@ -79,6 +79,12 @@ static int64_t rows_end(int64_t offset, int64_t count, int64_t stride, int64_t r
     return plus(offset, plus(times(count - 1, stride), row));
 }
 
+/* Bytes of an element of the type that an argument names; 0: there is no such type. */
+static int64_t bytes_of_type(int64_t type)
+{
+    return type >= 0 && type < MW_TYPE_COUNT ? mw_type_bytes((MwType)type) : 0;
+}
+
 typedef struct {
     int trans, rows, columns, ld, stride0, stride1, type, offset;
 } GemmOperand;
@@ -181,7 +187,7 @@ static bool sdpa_mask_bytes(const MwKernelArg *args, int64_t *bytes)
     const int64_t type = args[MW_SDPA_MASK_TYPE].i;
     if (type != MW_BOOL && type != args[MW_SDPA_TYPE].i)
         return false;
-    *bytes = mw_type_bytes((MwType)type);
+    *bytes = bytes_of_type(type);
     for (int i = 0; i < MW_COUNT(mask); i++) {
         const int64_t size = args[mask[i]].i;
         if (size != 1 && size != args[whole[i]].i)
@@ -193,7 +199,7 @@ static bool sdpa_mask_bytes(const MwKernelArg *args, int64_t *bytes)
 
 static bool sdpa_sizes(const MwKernelArg *args, SdpaSizes *sizes)
 {
-    const int64_t type = args[MW_SDPA_TYPE].i, bytes = type == MW_F32 ? 4 : 2;
+    const int64_t type = args[MW_SDPA_TYPE].i, bytes = bytes_of_type(type);
     int64_t b = args[MW_SDPA_B].i, s = args[MW_SDPA_S].i, t = args[MW_SDPA_T].i;
     int64_t h = args[MW_SDPA_H].i, g = args[MW_SDPA_G].i, d = args[MW_SDPA_D].i;
     if (b < 1 || s < 1 || t < 1 || g < 1 || d < 1 || h % g != 0 || args[MW_SDPA_POSITION].i < 0 ||
@@ -314,7 +320,7 @@ static bool windows_overlap(const MwKernelArg *args, int i)
 
 static bool window_sizes(const MwKernelArg *args, int64_t features, WindowSizes *sizes)
 {
-    const int64_t type = args[MW_WINDOW_TYPE].i, bytes = type == MW_F32 ? 4 : 2;
+    const int64_t type = args[MW_WINDOW_TYPE].i, bytes = bytes_of_type(type);
     int64_t in = args[MW_WINDOW_BATCH].i, out = in, taps = 1;
     if ((type != MW_F32 && type != MW_BF16) || in < 1 || args[MW_WINDOW_CHANNELS].i < 1 ||
         features < 1)
@@ -343,7 +349,7 @@ static bool conv_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
         (filter_type != type && (routine != MW_ROUTINE_CONV_FILTER_GRAD || filter_type != MW_F32)))
         return false;
     z.filter =
-        times(filter_type == MW_F32 ? 4 : 2, times(z.filter, times(channels / groups, features)));
+        times(bytes_of_type(filter_type), times(z.filter, times(channels / groups, features)));
     const int64_t all[][3] = {[MW_ROUTINE_CONV] = {z.x, z.filter, z.y},
                               [MW_ROUTINE_CONV_TRANSPOSE] = {z.y, z.filter, z.x},
                               [MW_ROUTINE_CONV_FILTER_GRAD] = {z.x, z.y, z.filter}};
@@ -371,7 +377,7 @@ static bool pool_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
 
 static bool along_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
 {
-    const int64_t type = args[MW_ALONG_TYPE].i, size = type == MW_BF16 ? 2 : 4;
+    const int64_t type = args[MW_ALONG_TYPE].i, size = bytes_of_type(type);
     const int64_t rows = args[MW_ALONG_ROWS].i, columns = args[MW_ALONG_COLUMNS].i;
     const int64_t count = args[MW_ALONG_COUNT].i;
     const bool is_cumsum = routine == MW_ROUTINE_CUMSUM;

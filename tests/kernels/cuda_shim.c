@@ -12,7 +12,7 @@
  * barrier goes on; if there is none, the others never come, and the launch has failed. */
 #include "tests/kernels/cuda_shim.h"
 
-#include "base/bf16.h"
+#include "base/half.h"
 #include "runtime/cuda/launch.h"
 
 #include <stdarg.h>

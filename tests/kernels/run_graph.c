@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/kernels/run_graph.h"
 
+#include "base/element.h"
 #include "codegen/plan/build.h"
 #include "runtime/check/check.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/transport_solo.h"
 #include "schedule/generate.h"
-#include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/clusters.h"
@@ -47,8 +47,8 @@ static double draw_element(MwType type, Draw draw, uint64_t *random)
     if (draw == DRAW_NAN && random_below(random, 8) == 0)
         return NAN;
     char element[4];
-    element_store(type, element, 0, draw == DRAW_POSITIVE ? 0.25 + 1.75 * unit : 4 * unit - 2);
-    return element_load(type, element, 0);
+    mw_element_put(type, element, 0, draw == DRAW_POSITIVE ? 0.25 + 1.75 * unit : 4 * unit - 2);
+    return mw_element_get(type, element, 0);
 }
 
 /* ---- Data of the executor ---- */
@@ -65,7 +65,7 @@ static bool give_input(void *context, int input, int64_t step, const MwBox *box,
     const Data *data = context;
     MwType type = data->run->plan->meshes->inputs[input].global.type;
     for (int64_t i = 0; i < mw_box_elements(box); i++)
-        element_store(type, to, i, data->inputs[input][i]);
+        mw_element_put(type, to, i, data->inputs[input][i]);
     return true;
 }
 
@@ -76,7 +76,7 @@ static bool take_output(void *context, int output, int64_t step, const MwBox *bo
     const Data *data = context;
     MwType type = data->run->plan->meshes->outputs[output].global.type;
     for (int64_t i = 0; i < mw_box_elements(box); i++)
-        data->run->got[output][i] = element_load(type, from, i);
+        data->run->got[output][i] = mw_element_get(type, from, i);
     return true;
 }
 

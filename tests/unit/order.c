@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/order.h"
 
-#include "base/bf16.h"
+#include "base/half.h"
 
 #include <check.h>
 #include <math.h>
