@@ -14,8 +14,15 @@ static inline int64_t mw_element_integer(MwType type, const void *from, int64_t 
         return ((const int32_t *)from)[i];
     case MW_BOOL:
         return ((const bool *)from)[i];
+    case MW_I64:
+        return ((const int64_t *)from)[i];
+    case MW_I8:
+        return ((const int8_t *)from)[i];
+    case MW_U8:
+        return ((const uint8_t *)from)[i];
     case MW_F32:
     case MW_BF16:
+    case MW_F16:
     case MW_TYPE_COUNT:
         break;
     }
@@ -32,8 +39,18 @@ static inline void mw_element_put_integer(MwType type, void *to, int64_t i, int6
     case MW_BOOL:
         ((bool *)to)[i] = value != 0;
         return;
+    case MW_I64:
+        ((int64_t *)to)[i] = value;
+        return;
+    case MW_I8:
+        ((int8_t *)to)[i] = (int8_t)value;
+        return;
+    case MW_U8:
+        ((uint8_t *)to)[i] = (uint8_t)value;
+        return;
     case MW_F32:
     case MW_BF16:
+    case MW_F16:
     case MW_TYPE_COUNT:
         break;
     }

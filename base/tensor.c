@@ -19,6 +19,15 @@ const char *mw_type_name(MwType type)
     return types[type].name;
 }
 
+const char *mw_type_names(void)
+{
+    static const char names[] =
+#define TYPE(id, name, ...) ", " name
+#include "base/types.def"
+        ;
+    return names + 2;
+}
+
 bool mw_type_parse(const char *name, MwType *type)
 {
     for (int i = 0; i < MW_TYPE_COUNT; i++) {
@@ -55,6 +64,11 @@ bool mw_type_is_integer(MwType type)
     return types[type].kind == MW_TYPE_SIGNED || types[type].kind == MW_TYPE_UNSIGNED;
 }
 
+bool mw_type_is_index(MwType type)
+{
+    return mw_type_is_integer(type) && types[type].bytes >= 4;
+}
+
 /* The values of an integer type or of bool: from `least` up to, and without, `end`. */
 static void find_range(MwType type, double *least, double *end)
 {
@@ -70,7 +84,7 @@ bool mw_type_holds(MwType type, double value)
     if (mw_type_is_float(type))
         return true;
     find_range(type, &least, &end);
-    return value >= least && value < end && value == trunc(value) && fabs(value) <= 0x1p53;
+    return value >= least && value < end && value == trunc(value) && fabs(value) < 0x1p53;
 }
 
 double mw_type_clamp(MwType type, double value)

@@ -23,6 +23,8 @@ typedef struct {
 } MwTensor;
 
 const char *mw_type_name(MwType type); /* "f32", "bf16" */
+/* All names, for messages: "f32, bf16, ...". */
+const char *mw_type_names(void);
 /* False if no type has that name. */
 bool mw_type_parse(const char *name, MwType *type);
 int mw_type_bytes(MwType type);
@@ -31,8 +33,10 @@ bool mw_type_is_float(MwType type);
 /* Whether elements are floats of 16 bits, with which everything computes in f32. */
 bool mw_type_is_half(MwType type);
 bool mw_type_is_integer(MwType type);
+/* Whether elements may be indices: integers of 32 or 64 bits. */
+bool mw_type_is_index(MwType type);
 /* Whether `value` is a value of the type; of floats, any is, since it is rounded. Of integers of 64
- * bits those count that a double counts exactly, up to 2^53. */
+ * bits those count that no other integer rounds to as a double: less than 2^53 in size. */
 bool mw_type_holds(MwType type, double value);
 /* Returns what a cast of a float makes of it: to an integer it drops the fraction and gives the
  * nearest value of the type (of 64 bits, the nearest double to that), and 0 for NaN; to a bool it

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Whole runs: the models at small sizes, compiled, run on ranks, and their losses compared."""
-import array
 import ast
 import csv
 import math
 import os
 import pathlib
 import re
+import struct
 import subprocess
 
 from tap import Failed
@@ -63,6 +63,10 @@ class Model:
         """Arguments that feed it."""
         return [word for feed in self.feeds for word in ("--feed", feed)]
 
+
+# Inputs, weights and states of all element types.
+IMAGES = Model("images", "", "random:images=256", "random:shifts=100", "random:kind=12,labels=8")
+IMAGES.path = ROOT / "tests" / "dist" / "images.graph"
 
 # In mixed precision losses differ from run to run of other sums: twice what rounding does to them.
 BF16_TOLERANCE = 2e-3
@@ -199,15 +203,19 @@ def same_losses(expected, found, tolerance):
     return f"losses differ by {max(errors.values()):.1e}"
 
 
+# Codes of the module struct, by types of NumPy.
+NUMPY_CODES = {"<f4": "f", "<f2": "e", "<i8": "q", "<i4": "i", "|i1": "b", "|u1": "B", "|b1": "?"}
+
+
 def read_tensor(path):
-    """The elements of a .npy file of f32 or i32."""
+    """The elements of a .npy file."""
     data = path.read_bytes()
     end = 10 + int.from_bytes(data[8:10], "little")
     header = ast.literal_eval(data[10:end].decode())
-    code = {"<f4": "f", "<i4": "i"}.get(header["descr"])
+    code = NUMPY_CODES.get(header["descr"])
     if not code or header["fortran_order"]:
         raise Failed(f"{path}: {header}")
-    return array.array(code, data[end:])
+    return [element for element, in struct.iter_unpack(f"<{code}", data[end:])]
 
 
 def newest_checkpoint(saved):

@@ -187,6 +187,16 @@ MwScalar mw_scalar_of(MwType type)
     return scalars[type];
 }
 
+const char *mw_scalar_name(MwScalar type)
+{
+    static const char *const names[] = {[MW_SCALAR_F32] = "f32",
+                                        [MW_SCALAR_F64] = "f64",
+                                        [MW_SCALAR_I32] = "i32",
+                                        [MW_SCALAR_I64] = "i64",
+                                        [MW_SCALAR_BOOL] = "bool"};
+    return names[type];
+}
+
 static double runs_of(const MwNest *nest, const MwKernelInstr *instr)
 {
     const MwSpace *space = &nest->space;

@@ -23,6 +23,9 @@ static bool check_initialiser(MwShapeContext *context)
         return mw_shape_fail(context, "begins as %s, which takes no value", text);
     if (value - value != 0)
         return mw_shape_fail(context, "needs a finite initialiser, not %g", value);
+    if (init == MW_INIT_CONSTANT && !mw_type_holds(context->query->given->type, value))
+        return mw_shape_fail(context, "begins as %.17g, which is no value of type %s", value,
+                             mw_type_name(context->query->given->type));
     if (info->is_random && value < 0)
         return mw_shape_fail(context, "begins as %s, which takes a value of at least 0, not %.15g",
                              text, value);
@@ -98,6 +101,6 @@ bool mw_shape_iota(MwShapeContext *context)
         !mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis))
         return false;
     if (result.type == MW_BOOL)
-        return mw_shape_fail(context, "counts in f32, bf16 or i32, not in bool");
+        return mw_shape_fail(context, "counts in numbers, not in bool");
     return mw_shape_give(context, &result);
 }

@@ -102,21 +102,21 @@ static MwType followed_type(const Precision *p, const MwNode *node)
         MwValueId operand = node->operands[k];
         if (!p->decides_type[operand.index] || model_type(p, operand) != MW_F32)
             continue;
-        if (current_type(p, operand) != MW_BF16)
+        if (current_type(p, operand) != p->rewrite.from->precision)
             return MW_F32;
         any = true;
     }
-    return any ? MW_BF16 : MW_F32;
+    return any ? p->rewrite.from->precision : MW_F32;
 }
 
-/* Whether the model itself gives an operand or result of the node the type bf16. */
+/* Whether the model itself gives an operand or result of the node a type of 16 bits. */
 static bool is_typed(const Precision *p, const MwNode *node)
 {
     bool typed = false;
     for (int k = 0; k < node->operand_count; k++)
-        typed |= model_type(p, node->operands[k]) == MW_BF16;
+        typed |= mw_type_is_half(model_type(p, node->operands[k]));
     for (int k = 0; k < node->result_count; k++)
-        typed |= model_type(p, (MwValueId){node->first_result + k}) == MW_BF16;
+        typed |= mw_type_is_half(model_type(p, (MwValueId){node->first_result + k}));
     return typed;
 }
 
@@ -126,8 +126,8 @@ static MwType operand_type(const Precision *p, const MwNode *node)
     if (!p->varies[node->first_result] || is_typed(p, node))
         return MW_F32;
     switch (class_of(p->rewrite.from, node)) {
-    case MW_PRECISION_BF16:
-        return MW_BF16;
+    case MW_PRECISION_HALF:
+        return p->rewrite.from->precision;
     case MW_PRECISION_FOLLOWS:
         return followed_type(p, node);
     case MW_PRECISION_F32:
@@ -197,7 +197,7 @@ static void restore_types(Precision *p)
 }
 
 /* The model in mixed precision. */
-static MwGraph *in_bf16(const MwGraph *graph)
+static MwGraph *in_halves(const MwGraph *graph)
 {
     Precision p = {.rewrite = mw_rewrite_begin(graph),
                    .varies = find_dependent(graph->arena, graph, is_input),
@@ -218,10 +218,10 @@ bool mw_pass_precision(MwCompilation *compilation, MwDiags *diags)
     if (mw_graph_has_phase(graph, MW_PHASE_BACKWARD)) {
         mw_diag_error(diags, mw_span_none(),
                       "model '%s' is a dump with gradients, whose types are settled: it cannot "
-                      "become one of precision bf16",
-                      graph->name);
+                      "become one of precision %s",
+                      graph->name, mw_type_name(graph->precision));
         return false;
     }
-    compilation->graph = in_bf16(graph);
+    compilation->graph = in_halves(graph);
     return true;
 }

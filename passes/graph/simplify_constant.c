@@ -18,11 +18,18 @@ static bool moves_elements(MwOp op)
            op == MW_OP_SLICE || op == MW_OP_IDENTITY;
 }
 
+/* Of whole numbers a cast takes the low bits: one that the type lacks is left to run time. */
+static double cast(MwType from, MwType to, double x)
+{
+    return mw_type_is_integer(from) && mw_type_is_integer(to) ? x : mw_type_clamp(to, x);
+}
+
 static bool fold(const MwSimplifyContext *context, const double *operand, double *y)
 {
     const MwNode *node = context->node;
     if (node->op == MW_OP_CAST)
-        *y = mw_type_clamp(mw_simplify_tensor(context)->type, operand[0]);
+        *y = cast(mw_value_tensor(context->rewrite->to, context->operands[0])->type,
+                  mw_simplify_tensor(context)->type, operand[0]);
     else if (moves_elements(node->op))
         *y = operand[0];
     else if (mw_arithmetic_kind(node->op) != MW_ARITHMETIC_NONE)

@@ -128,16 +128,6 @@ bool mw_npy_fits(const MwNpy *npy, MwType type)
            (npy->kind != 'f' && (mw_type_is_integer(type) || npy->kind == 'b'));
 }
 
-static float half_value(uint16_t half)
-{
-    int exponent = half >> 10 & 31;
-    float fraction = (float)(half & 1023);
-    float size = exponent == 31  ? (half & 1023 ? __builtin_nanf("") : __builtin_inff())
-                 : exponent == 0 ? fraction * 0x1p-24f
-                                 : (1024 + fraction) * __builtin_ldexpf(1, exponent - 25);
-    return half >> 15 ? -size : size;
-}
-
 /* The bits of the element at `at`, which need not be aligned; those of an integer are extended to
  * 64. */
 static uint64_t element_bits(const MwNpy *npy, const char *at)
@@ -157,7 +147,7 @@ static double element(const MwNpy *npy, const char *at)
         return npy->kind == 'i' ? (double)(int64_t)bits : (double)bits;
     memcpy(&single, &bits, sizeof single);
     memcpy(&value, &bits, sizeof value);
-    return npy->bytes == 2 ? half_value((uint16_t)bits) : npy->bytes == 4 ? single : value;
+    return npy->bytes == 2 ? mw_f16_to_f32((uint16_t)bits) : npy->bytes == 4 ? single : value;
 }
 
 /* Stores an integer or bool as element i of integers or bools. False if their type lacks it. */

@@ -222,6 +222,18 @@ void cuda_shim_shuffle(int line, void *value, size_t bytes, unsigned from)
         memset(value, POISON, bytes);
 }
 
+/* ---- Conversions ---- */
+
+float cuda_shim_half_load(uint16_t half)
+{
+    return mw_f16_to_f32(half);
+}
+
+uint16_t cuda_shim_half_store(float value)
+{
+    return mw_f16_from_f32(value);
+}
+
 /* ---- Products of a warp ---- */
 
 unsigned cuda_shim_bf16_pair(float low, float high)

@@ -36,18 +36,48 @@ void graph_run_output(GraphRun *run, MwValueId value)
 
 /* ---- Elements ---- */
 
-/* A number that the type holds exactly. Integers are indices, most of them below 8. */
+/* An integer over all of the range of the type, of one of 64 bits up to 2^52. */
+static double draw_integer(MwType type, double unit)
+{
+    const double count = pow(2, mw_min(8 * mw_type_bytes(type), 53));
+    return floor(unit * count) - (mw_type_kind(type) == MW_TYPE_SIGNED ? count / 2 : 0);
+}
+
+/* Indices: most are below 8, some are negative, and some do not fit into 32 bits. */
+static double draw_index(MwType type, double unit, uint64_t *random)
+{
+    const int which = (int)random_below(random, 8);
+    const double index = (double)(int)(unit * 9) - (which == 0);
+    return which == 1 && type == MW_I64 ? index + 0x1p32 : index;
+}
+
+/* A float of any size between 2^-26 and 2^66. */
+static double draw_wide(double unit, uint64_t *random)
+{
+    const int which = (int)random_below(random, 16);
+    const double special[] = {NAN, INFINITY, -INFINITY};
+    if (which < MW_COUNT(special))
+        return special[which];
+    return ldexp(4 * unit - 2, (int)random_below(random, 92) - 26);
+}
+
+/* A number that the type holds exactly. */
 static double draw_element(MwType type, Draw draw, uint64_t *random)
 {
     double unit = (double)(random_next(random) >> 11) * 0x1p-53;
-    if (type == MW_I32)
-        return (double)(int)(unit * 9) - (random_below(random, 8) == 0);
+    if (mw_type_is_index(type) && draw != DRAW_WIDE)
+        return draw_index(type, unit, random);
+    if (mw_type_is_integer(type))
+        return draw_integer(type, unit);
     if (type == MW_BOOL)
         return unit < 0.5;
     if (draw == DRAW_NAN && random_below(random, 8) == 0)
         return NAN;
-    char element[4];
-    mw_element_put(type, element, 0, draw == DRAW_POSITIVE ? 0.25 + 1.75 * unit : 4 * unit - 2);
+    int64_t element[1];
+    mw_element_put(type, element, 0,
+                   draw == DRAW_POSITIVE ? 0.25 + 1.75 * unit
+                   : draw == DRAW_WIDE   ? draw_wide(unit, random)
+                                         : 4 * unit - 2);
     return mw_element_get(type, element, 0);
 }
 

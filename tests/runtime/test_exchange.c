@@ -45,7 +45,8 @@ static double source_value(MwType type, int rank, int64_t index)
         return NAN;
     if (mw_type_is_float(type) && place < 4)
         return place < 2 ? INFINITY : -INFINITY;
-    return (double)((index * 7 + rank * 5) % 13 - 6);
+    const int64_t number = (index * 7 + rank * 5) % 13;
+    return (double)(mw_type_kind(type) == MW_TYPE_UNSIGNED ? number : number - 6);
 }
 
 static double combined(const Test *test, const MwExchange *exchange, int64_t index)
@@ -84,6 +85,7 @@ static bool is_right(const Test *test, const MwExchange *exchange, int64_t resul
 {
     double tolerance = exchange->combine != MW_COMBINE_LOGSUMEXP ? 0
                        : exchange->type == MW_BF16               ? 1.0 / 128
+                       : exchange->type == MW_F16                ? 1.0 / 1024
                                                                  : 1e-6;
     const bool combines = mw_collective_info(exchange->kind)->combines;
     const int members = combines ? 1 : test->mesh.size[exchange->axis];
