@@ -66,8 +66,8 @@ static bool is_known(const MwGemm *gemm)
     return gemm->rate_flops > 0 || gemm->sizes.count;
 }
 
-/* Without figures for a type of 16 bits, those of another one count; otherwise a device computes the
- * products in f32. */
+/* Without figures for a type of 16 bits, those of another one count; otherwise a device computes
+ * the products in f32. */
 static const MwGemm *gemm_of(const MwDeviceModel *device, MwType type)
 {
     const MwGemm *gemm = &device->gemm[type];

@@ -75,8 +75,8 @@ static void add_points(MwLegalizer *l, const MwNode *node, MwValueId *operands, 
     mw_legal_copy(l, node, operands, results);
 }
 
-/* If elements are picked from a cast of floats of 16 bits to f32, picks them before the cast and casts them:
- * the numbers are the same, and the cast need not be stored. */
+/* If elements are picked from a cast of floats of 16 bits to f32, picks them before the cast and
+ * casts them: the numbers are the same, and the cast need not be stored. */
 static bool pick_before_cast(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
                              MwValueId *results)
 {

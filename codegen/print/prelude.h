@@ -56,8 +56,8 @@ static inline float mw_round_bf16(float value)
     return mw_from_bf16(mw_to_bf16(value));
 }
 
-/* Floats to integers: the fraction is dropped, what is too great or too small becomes the last value
- * of the type, and NaN 0. */
+/* Floats to integers: the fraction is dropped, what is too great or too small becomes the last
+ * value of the type, and NaN 0. */
 static inline int32_t mw_to_i32(float x)
 {
     float bounded = x >= -0x1p+31f ? x : -0x1p+31f;
@@ -87,8 +87,8 @@ static inline int32_t mw_to_u8(float x)
     return (int32_t)(bounded <= 255.0f ? bounded : 255.0f);
 }
 
-/* The exponent of an f16 is 112 less than that of an f32, which a product corrects, for numbers that
- * are not normal too. */
+/* The exponent of an f16 is 112 less than that of an f32, which a product corrects, for numbers
+ * that are not normal too. */
 #ifndef mw_from_f16
 static inline float mw_from_f16(uint16_t half)
 {

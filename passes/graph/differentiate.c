@@ -18,8 +18,8 @@
  * micro-batches are done, so the scalar alone is differentiated, and the gradients by weights are
  * multiplied by the factors at the end.
  *
- * The gradient by a bf16 value that is the same for the whole batch (a weight or its cast) is
- * f32 from where it is summed over the batch on (passes/graph/gradients.h).
+ * The gradient by a float of 16 bits that is the same for the whole batch (a weight or its cast)
+ * is f32 from where it is summed over the batch on (passes/graph/gradients.h).
  *
  * Source: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, section 3.2. */
 #include "ir/build.h"

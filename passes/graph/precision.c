@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Precision: applies `precision bf16` to the types of values.
+/* Precision: applies `precision bf16` or `precision f16` to the types of values.
  *
  * In:  a model that is not differentiated, and graph->precision, the type of its contractions.
- * Out: if that is bf16, the same model with casts; graph->precision is f32, so nothing remains
- *      to apply.
+ * Out: if that is a type of 16 bits, here *half*, the same model with casts; graph->precision is
+ *      f32, so nothing remains to apply.
  *
  * Operators that depend on an input have one of three classes, which the column `precision` of
  * ir/ops.def gives:
- * - BF16: contractions and attention run in bf16;
+ * - HALF: contractions and attention run in half;
  * - F32: reductions, norms, softmax, functions that grow or fall without bound (exp, log) and
  *   terms of losses run in f32;
- * - FOLLOWS: all other operators follow their operands. They run in bf16 if all operands that
- *   depend on an input or count positions are bf16, and there is at least one; else in f32. Weights
+ * - FOLLOWS: all other operators follow their operands. They run in half if all operands that
+ *   depend on an input or count positions are half, and there is at least one; else in f32. Weights
  *   and constants are cast to the type of the others.
- * Operators that depend on no input stay in f32: weights, whose updates are smaller than bf16
- * resolves, positions, and functions of these. So do operators with a type bf16 that the model
- * itself names. A cast gives the type that it names even if it changes nothing, so that a model
- * can keep f32. Metrics, and the values assigned to weights and states, keep their types.
- * Invariant: the model computes the same function up to rounding to bf16.
+ * Operators that depend on no input stay in f32: weights, whose updates are smaller than half
+ * resolves, positions, and functions of these. So do operators with a type of 16 bits that the
+ * model itself names. A cast gives the type that it names even if it changes nothing, so that a
+ * model can keep f32. Metrics, and the values assigned to weights and states, keep their types.
+ * Invariant: the model computes the same function up to rounding to half.
  *
  * The classes are those of automatic mixed precision in PyTorch (torch.amp, "autocast op
  * reference") and TensorFlow (auto_mixed_precision_lists.h). That weights follow is TensorFlow's
- * rule; it makes activations between contractions bf16. Micikevicius et al., "Mixed Precision
+ * rule; it makes activations between contractions half. Micikevicius et al., "Mixed Precision
  * Training", 2018, give the reasons. */
 #include "passes/graph/precision.h"
 

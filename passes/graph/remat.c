@@ -10,7 +10,7 @@
  * Two kinds of values are recomputed in any layer:
  * - norms, unless the user forbids recomputation: the gradient of a norm reads its operand row
  *   by row as the norm does, so one kernel computes both, with less to store and to read;
- * - casts of bf16 to f32, so that the stored value is bf16.
+ * - casts of floats of 16 bits to f32, so that the stored value has 16 bits.
  * Invariant: the numbers do not change. V.again is the same operator on the same operands, and
  * random masks are functions of position and key. */
 #include "ir/build.h"

@@ -10,8 +10,8 @@
  * never stored, and the scratch operand is not used. Heads wider than 128 are done 128 columns of
  * the output at a time, each time with the scores computed again. Every sum has a fixed order.
  *
- * Calls in f16, and those in bf16 that sdpa_bf16.cu does not take, are computed in f32: operands are converted when
- * they are loaded, and the output is rounded when it is stored.
+ * Calls in f16, and those in bf16 that sdpa_bf16.cu does not take, are computed in f32: operands
+ * are converted when they are loaded, and the output is rounded when it is stored.
  *
  * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers with 16 bytes spilled for 9.0 and
  * none for 8.0, so that 3 blocks fit on a multiprocessor; for others at most 255 registers with

@@ -12,8 +12,8 @@
  * wider than 128 are done 128 columns at a time. The gradient of a mask is another kernel, in which
  * a block has a tile of the mask and iterates over what the mask is stretched over.
  *
- * Calls in f16, and those in bf16 that sdpa_grad_bf16.cu does not take, are computed in f32: operands are converted
- * when they are loaded.
+ * Calls in f16, and those in bf16 that sdpa_grad_bf16.cu does not take, are computed in f32:
+ * operands are converted when they are loaded.
  *
  * Resources (nvcc -Xptxas -v): 128 registers, so that 2 blocks of 256 threads fit on a
  * multiprocessor, and 52 KiB of shared memory. Of the kernels for aligned rows, dk and dv of heads

@@ -238,8 +238,8 @@ START_TEST(bf16_rounds_to_nearest_even)
 }
 END_TEST
 
-/* All numbers of f16, and numbers of f32 beside the middles between two of them, against the type of
- * the C compiler; those of base/half.h too. */
+/* All numbers of f16, and numbers of f32 beside the middles between two of them, against the type
+ * of the C compiler; those of base/half.h too. */
 START_TEST(f16_is_that_of_the_compiler)
 {
     for (uint32_t bits = 0; bits < 1u << 16; bits++) {
