@@ -28,7 +28,7 @@ class Model:
 
     def __init__(self, name, sizes, *feeds):
         self.name, self.feeds = name, feeds
-        self.options = []
+        self.options, self.precision = [], "f32"
         self.sizes = dict(word.split("=") for word in sizes.split())
         self.path = ROOT / "models" / f"{name}.graph"
 
@@ -38,9 +38,10 @@ class Model:
         vars(copy).update(vars(self), **changes)
         return copy
 
-    def in_bf16(self):
+    def in_precision(self, precision):
         """The same model in mixed precision."""
-        return self.but(name=f"{self.name}-bf16", options=[*self.options, "--precision", "bf16"])
+        return self.but(name=f"{self.name}-{precision}", precision=precision,
+                        options=[*self.options, "--precision", precision])
 
     def changed(self, folder, pattern, text):
         """The same model with other text where the pattern is, in a file in `folder`."""
@@ -69,7 +70,7 @@ IMAGES = Model("images", "", "random:images=256", "random:shifts=100", "random:k
 IMAGES.path = ROOT / "tests" / "dist" / "images.graph"
 
 # In mixed precision losses differ from run to run of other sums: twice what rounding does to them.
-BF16_TOLERANCE = 2e-3
+TOLERANCES = {"bf16": 2e-3, "f16": 3e-4}
 
 # Another way to train: unlike Adam's, its losses follow the size of the gradients.
 SGD = "sgd(lr = 0.1, momentum = 0.9)"
