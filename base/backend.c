@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TAKES_BF16 = 1, OVERLAPS = 2, HAS_EPILOGUES = 4, USES_NCCL = 8, KEEPS_OBJECTS = 16 };
+enum { TAKES_HALVES = 1, OVERLAPS = 2, HAS_EPILOGUES = 4, USES_NCCL = 8, KEEPS_OBJECTS = 16 };
 
 static const MwBackendInfo backends[MW_BACKEND_COUNT] = {
 #define BACKEND(id, name, suffix, compiler, variable, printer, archive, facts)                     \
@@ -15,7 +15,7 @@ static const MwBackendInfo backends[MW_BACKEND_COUNT] = {
                          compiler,                                                                 \
                          variable,                                                                 \
                          archive,                                                                  \
-                         ((facts)&TAKES_BF16) != 0,                                                \
+                         ((facts)&TAKES_HALVES) != 0,                                              \
                          ((facts)&OVERLAPS) != 0,                                                  \
                          ((facts)&HAS_EPILOGUES) != 0,                                             \
                          ((facts)&USES_NCCL) != 0,                                                 \

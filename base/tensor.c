@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/tensor.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 static const struct {
     const char *name;
     int bytes;
-    bool is_float;
+    MwTypeKind kind;
 } types[MW_TYPE_COUNT] = {
-    [MW_F32] = {"f32", 4, true},
-    [MW_BF16] = {"bf16", 2, true},
-    [MW_I32] = {"i32", 4, false},
-    [MW_BOOL] = {"bool", 1, false},
+#define TYPE(id, name, bytes, kind, ...) [MW_##id] = {name, bytes, MW_TYPE_##kind},
+#include "base/types.def"
 };
 
 const char *mw_type_name(MwType type)
 {
     return types[type].name;
+}
+
+const char *mw_type_names(void)
+{
+    static const char names[] =
+#define TYPE(id, name, ...) ", " name
+#include "base/types.def"
+        ;
+    return names + 2;
 }
 
 bool mw_type_parse(const char *name, MwType *type)
@@ -36,9 +44,60 @@ int mw_type_bytes(MwType type)
     return types[type].bytes;
 }
 
+MwTypeKind mw_type_kind(MwType type)
+{
+    return types[type].kind;
+}
+
 bool mw_type_is_float(MwType type)
 {
-    return types[type].is_float;
+    return types[type].kind == MW_TYPE_FLOAT;
+}
+
+bool mw_type_is_half(MwType type)
+{
+    return mw_type_is_float(type) && types[type].bytes == 2;
+}
+
+bool mw_type_is_integer(MwType type)
+{
+    return types[type].kind == MW_TYPE_SIGNED || types[type].kind == MW_TYPE_UNSIGNED;
+}
+
+bool mw_type_is_index(MwType type)
+{
+    return mw_type_is_integer(type) && types[type].bytes >= 4;
+}
+
+/* The values of an integer type or of bool: from `least` up to, and without, `end`. */
+static void find_range(MwType type, double *least, double *end)
+{
+    const int bits = types[type].kind == MW_TYPE_BOOL ? 1 : 8 * types[type].bytes;
+    const bool is_signed = types[type].kind == MW_TYPE_SIGNED;
+    *end = ldexp(1, bits - is_signed);
+    *least = is_signed ? -*end : 0;
+}
+
+bool mw_type_holds(MwType type, double value)
+{
+    double least, end;
+    if (mw_type_is_float(type))
+        return true;
+    find_range(type, &least, &end);
+    return value >= least && value < end && value == trunc(value) && fabs(value) < 0x1p53;
+}
+
+double mw_type_clamp(MwType type, double value)
+{
+    double least, end;
+    if (mw_type_is_float(type))
+        return value;
+    if (types[type].kind == MW_TYPE_BOOL)
+        return value != 0;
+    find_range(type, &least, &end);
+    if (value != value)
+        return 0;
+    return value <= least ? least : value >= end ? end - 1 : trunc(value);
 }
 
 MwTensor mw_tensor(MwType type, int rank, const int64_t *dim)

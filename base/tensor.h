@@ -7,7 +7,14 @@
 
 enum { MW_MAX_RANK = 8 };
 
-typedef enum { MW_F32, MW_BF16, MW_I32, MW_BOOL, MW_TYPE_COUNT } MwType;
+/* The element types, of base/types.def. */
+typedef enum {
+#define TYPE(id, ...) MW_##id,
+#include "base/types.def"
+    MW_TYPE_COUNT
+} MwType;
+
+typedef enum { MW_TYPE_FLOAT, MW_TYPE_SIGNED, MW_TYPE_UNSIGNED, MW_TYPE_BOOL } MwTypeKind;
 
 typedef struct {
     MwType type;
@@ -15,11 +22,26 @@ typedef struct {
     int64_t dim[MW_MAX_RANK]; /* sizes, each at least 1; entries from `rank` on are 0 */
 } MwTensor;
 
-const char *mw_type_name(MwType type); /* "f32", "bf16", "i32", "bool" */
+const char *mw_type_name(MwType type); /* "f32", "bf16" */
+/* All names, for messages: "f32, bf16, ...". */
+const char *mw_type_names(void);
 /* False if no type has that name. */
 bool mw_type_parse(const char *name, MwType *type);
 int mw_type_bytes(MwType type);
+MwTypeKind mw_type_kind(MwType type);
 bool mw_type_is_float(MwType type);
+/* Whether elements are floats of 16 bits, with which everything computes in f32. */
+bool mw_type_is_half(MwType type);
+bool mw_type_is_integer(MwType type);
+/* Whether elements may be indices: integers of 32 or 64 bits. */
+bool mw_type_is_index(MwType type);
+/* Whether `value` is a value of the type; of floats, any is, since it is rounded. Of integers of 64
+ * bits those count that no other integer rounds to as a double: less than 2^53 in size. */
+bool mw_type_holds(MwType type, double value);
+/* Returns what a cast of a float makes of it: to an integer it drops the fraction and gives the
+ * nearest value of the type (of 64 bits, the nearest double to that), and 0 for NaN; to a bool it
+ * compares with 0; to a float it changes nothing. */
+double mw_type_clamp(MwType type, double value);
 
 MwTensor mw_tensor(MwType type, int rank, const int64_t *dim);
 MwTensor mw_tensor_scalar(MwType type);

@@ -20,6 +20,7 @@
  * The executor runs a step unchanged; a device in front of the real one records the calls. These
  * run again and again afterwards, by turns on copies of the arena that together exceed all caches.
  * (A program may then find in the arena what another program left there.) */
+#include "base/element.h"
 #include "base/file.h"
 #include "base/vec.h"
 #include "bench/device_time.h"
@@ -29,7 +30,6 @@
 #include "runtime/exec/transport_solo.h"
 #include "runtime/kernels_compile.h"
 #include "runtime/plan/routine.h"
-#include "tests/reference/element.h"
 #include "tools/backends.h"
 
 #include <dlfcn.h>
@@ -250,8 +250,8 @@ static void compare(Worst *worst, const char *name, const MwTensor *tensor, cons
 {
     double difference = 0, size = 0;
     for (int64_t i = 0; i < mw_tensor_elements(tensor); i++) {
-        const double x = element_load(tensor->type, found, i);
-        const double y = element_load(tensor->type, expected, i);
+        const double x = mw_element_get(tensor->type, found, i);
+        const double y = mw_element_get(tensor->type, expected, i);
         difference += (x - y) * (x - y);
         size += y * y;
     }

@@ -61,11 +61,22 @@ static double measured_rate(const MwGemm *gemm, double m, double n, double k)
     return exp(log_rate);
 }
 
-/* A device without figures for a type computes its products in f32. */
+static bool is_known(const MwGemm *gemm)
+{
+    return gemm->rate_flops > 0 || gemm->sizes.count;
+}
+
+/* Without figures for a type of 16 bits, those of another one count; otherwise a device computes
+ * the products in f32. */
 static const MwGemm *gemm_of(const MwDeviceModel *device, MwType type)
 {
     const MwGemm *gemm = &device->gemm[type];
-    return gemm->rate_flops > 0 || gemm->sizes.count ? gemm : &device->gemm[MW_F32];
+    if (is_known(gemm))
+        return gemm;
+    for (int other = 0; other < MW_TYPE_COUNT && mw_type_is_half(type); other++)
+        if (mw_type_is_half((MwType)other) && is_known(&device->gemm[other]))
+            return &device->gemm[other];
+    return &device->gemm[MW_F32];
 }
 
 /* The side of a tile that `units` counts (docs/clusters.md), and the least of k that a part has. */

@@ -113,7 +113,7 @@ MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *like)
         if (from < 0 || like->dim[from] != wide.dim[d])
             stretched |= 1u << d;
     }
-    int type = wide.type == MW_BF16 && like->type == MW_F32 ? MW_F32 : MW_TYPE_NOT_GIVEN;
+    int type = mw_type_is_half(wide.type) && like->type == MW_F32 ? MW_F32 : MW_TYPE_NOT_GIVEN;
     return mw_build_reshape(graph, build_sum(graph, x, stretched, false, type), like);
 }
 

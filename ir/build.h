@@ -26,7 +26,7 @@ MwValueId mw_build_broadcast(MwGraph *graph, MwValueId x, const MwTensor *shape)
 /* The sum over the dimensions whose bit is set in `dims`; with `keep` they stay with size 1. */
 MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep);
 /* The sum of `x` over the dimensions in which the shape of `like` is broadcast to the shape of
- * `x`. The sum of a bf16 tensor is f32 if `like` is. */
+ * `x`. The sum of a tensor of 16 bits is f32 if `like` is. */
 MwValueId mw_build_sum_to(MwGraph *graph, MwValueId x, const MwTensor *like);
 
 /* A copy of `value` and of what it depends on. copy: [values, at least those that `value` may

@@ -72,7 +72,7 @@ typedef enum {
     MW_LOWER_COLLECTIVE,
     MW_LOWER_TRANSFER
 } MwLowering;
-typedef enum { MW_PRECISION_BF16, MW_PRECISION_FOLLOWS, MW_PRECISION_F32 } MwOpPrecision;
+typedef enum { MW_PRECISION_HALF, MW_PRECISION_FOLLOWS, MW_PRECISION_F32 } MwOpPrecision;
 
 /* The column `padding` of ir/ops.def. */
 typedef struct {

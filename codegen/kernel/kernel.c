@@ -180,18 +180,21 @@ void mw_nest_finish(MwNest *nest)
 
 MwScalar mw_scalar_of(MwType type)
 {
-    switch (type) {
-    case MW_F32:
-    case MW_BF16:
-        return MW_SCALAR_F32;
-    case MW_I32:
-        return MW_SCALAR_I32;
-    case MW_BOOL:
-        return MW_SCALAR_BOOL;
-    case MW_TYPE_COUNT:
-        break;
-    }
-    MW_UNREACHABLE();
+    static const MwScalar scalars[MW_TYPE_COUNT] = {
+#define TYPE(id, name, bytes, kind, element, scalar, ...) [MW_##id] = MW_SCALAR_##scalar,
+#include "base/types.def"
+    };
+    return scalars[type];
+}
+
+const char *mw_scalar_name(MwScalar type)
+{
+    static const char *const names[] = {[MW_SCALAR_F32] = "f32",
+                                        [MW_SCALAR_F64] = "f64",
+                                        [MW_SCALAR_I32] = "i32",
+                                        [MW_SCALAR_I64] = "i64",
+                                        [MW_SCALAR_BOOL] = "bool"};
+    return names[type];
 }
 
 static double runs_of(const MwNest *nest, const MwKernelInstr *instr)

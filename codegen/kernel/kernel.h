@@ -41,8 +41,9 @@ typedef enum {
     MW_LEVEL_TOTAL
 } MwLevel;
 
-/* Types of scalars inside kernels. bf16 is a type of storage: it is loaded to and stored from f32.
- */
+/* Types of scalars inside kernels; base/types.def says which one a type of tensors has. Floats of
+ * 16 bits are types of storage: they are loaded to and stored from f32. So are integers of 8 bits,
+ * which are i32 in a kernel, but every operator brings its result back to their range. */
 typedef enum {
     MW_SCALAR_F32,
     MW_SCALAR_F64,
@@ -193,6 +194,7 @@ void mw_kernel_flatten(MwKernelDef *kernel);
 bool mw_kernel_is_idle(const MwKernelDef *kernel);
 
 MwScalar mw_scalar_of(MwType type);
+const char *mw_scalar_name(MwScalar type); /* "f32" */
 
 /* The work of a kernel for the cost model: floating-point operations, and the bytes of all
  * accesses, each element counted once (a cache serves it again). */

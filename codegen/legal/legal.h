@@ -6,9 +6,9 @@
  *   - views (reshape, transpose, slice, split, broadcast, shard) move no data: `views` says in
  *     which value's storage each value lies, and with which strides;
  *   - a contraction has two operands that a GEMM can take as they lie, a library operator has
- *     operands that its routine can take, both in f32, or in bf16 if the backend takes that; a
- *     collective works on dense blocks of its first dimension. Where the local graph is different,
- *     copies and casts stand before or after these nodes;
+ *     operands that its routine can take, both in f32, or in a type of 16 bits if the backend
+ *     takes these; a collective works on dense blocks of its first dimension. Where the local graph
+ *     is different, copies and casts stand before or after these nodes;
  *   - one-operand contractions are reductions of transposes, and a combination of partial
  *     log-sum-exps is written out as exponentials, a sum and a logarithm.
  * A copy is a cast to the type that the value already has. */

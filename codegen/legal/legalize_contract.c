@@ -181,14 +181,14 @@ static MwValueId add_ordered_einsum(MwLegalizer *l, Contraction *c)
     return mw_legal_transpose(l, add_einsum(l, c), perm);
 }
 
-/* Chooses the types of the GEMM: with operands in bf16 the result is bf16 or f32, with operands
- * in f32 it is f32. */
+/* Chooses the types of the GEMM: with operands in a type of 16 bits the result is of that type or
+ * f32, with operands in f32 it is f32. */
 static void choose_types(const MwLegalizer *l, Contraction *c)
 {
-    bool is_narrow = l->legal->backend->takes_bf16;
-    for (int k = 0; k < 2; k++)
-        is_narrow = is_narrow && mw_legal_tensor(l, c->operands[k])->type == MW_BF16;
-    c->taken = is_narrow ? MW_BF16 : MW_F32;
+    const MwType type = mw_legal_tensor(l, c->operands[0])->type;
+    const bool is_narrow = l->legal->backend->takes_halves && mw_type_is_half(type) &&
+                           mw_legal_tensor(l, c->operands[1])->type == type;
+    c->taken = is_narrow ? type : MW_F32;
     c->result.type = is_narrow ? c->type : MW_F32;
 }
 

@@ -75,8 +75,8 @@ static void add_points(MwLegalizer *l, const MwNode *node, MwValueId *operands, 
     mw_legal_copy(l, node, operands, results);
 }
 
-/* If elements are picked from a cast of bf16 to f32, picks them before the cast and casts them:
- * the numbers are the same, and the cast need not be stored. */
+/* If elements are picked from a cast of floats of 16 bits to f32, picks them before the cast and
+ * casts them: the numbers are the same, and the cast need not be stored. */
 static bool pick_before_cast(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
                              MwValueId *results)
 {
@@ -84,7 +84,7 @@ static bool pick_before_cast(MwLegalizer *l, const MwNode *node, const MwValueId
         return false;
     const MwNode *cast = mw_value_node(l->legal->graph, operands[0]);
     if (cast->op != MW_OP_CAST || mw_legal_tensor(l, operands[0])->type != MW_F32 ||
-        mw_legal_tensor(l, cast->operands[0])->type != MW_BF16)
+        !mw_type_is_half(mw_legal_tensor(l, cast->operands[0])->type))
         return false;
     MwValueId taken[] = {cast->operands[0], operands[1]};
     MwAttr type = mw_attr_int(MW_ATTR_TYPE, MW_F32);

@@ -9,17 +9,47 @@ typedef struct {
     MwLibraryArguments *fill_args;
 } Library;
 
+/* Indices in i32; those that i32 lacks become its ends, which are no indices of anything either. */
+static MwValueId narrow_ids(MwLegalizer *l, MwValueId ids)
+{
+    static const struct {
+        MwOp op;
+        double bound;
+    } bounds[] = {{MW_OP_MAXIMUM, INT32_MIN}, {MW_OP_MINIMUM, INT32_MAX}};
+    if (mw_legal_tensor(l, ids)->type == MW_I32)
+        return ids;
+    for (int i = 0; i < MW_COUNT(bounds); i++) {
+        const MwTensor tensor = *mw_legal_tensor(l, ids);
+        const MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, tensor.type),
+                                mw_attr_shape(l->legal->graph->arena, &tensor),
+                                mw_attr_float(MW_ATTR_VALUE, bounds[i].bound)};
+        const MwValueId operands[] = {
+            ids, mw_legal_add(l, MW_OP_CONSTANT, NULL, 0, attrs, MW_COUNT(attrs))};
+        ids = mw_legal_add(l, bounds[i].op, operands, MW_COUNT(operands), NULL, 0);
+    }
+    return mw_legal_cast(l, ids, MW_I32);
+}
+
+void mw_legal_dense_ids(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                        MwValueId *results)
+{
+    MwValueId *taken = mw_arena_dup(l->legal->graph->arena, operands,
+                                    sizeof *operands * (size_t)node->operand_count);
+    taken[0] = narrow_ids(l, operands[0]);
+    mw_legal_dense_operands(l, node, taken, results);
+}
+
 void mw_legal_dense_operands(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
                              MwValueId *results)
 {
     MwArena *arena = l->legal->graph->arena;
-    const bool widens = !l->legal->backend->takes_bf16;
+    const bool widens = !l->legal->backend->takes_halves;
     MwValueId *taken = MW_NEW(arena, MwValueId, node->operand_count);
     MwNode call = *node;
     MwAttr *attrs = mw_arena_dup(arena, node->attrs, sizeof(MwAttr) * (size_t)node->attr_count);
     for (int k = 0; k < node->operand_count; k++) {
         const MwType type = mw_legal_tensor(l, operands[k])->type;
-        taken[k] = mw_legal_dense(l, operands[k], widens && type == MW_BF16 ? MW_F32 : type);
+        taken[k] = mw_legal_dense(l, operands[k], widens && mw_type_is_half(type) ? MW_F32 : type);
     }
     for (int i = 0; i < node->attr_count; i++)
         if (attrs[i].key == MW_ATTR_TYPE && mw_legal_tensor(l, taken[0])->type == MW_F32)

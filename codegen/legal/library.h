@@ -10,7 +10,8 @@
 
 /* Library operators whose routines take all operands dense: each in its type, but floats in f32
  * where the backend takes no other. Of f32, the result is f32; it is cast to what the local graph
- * wants. mw_legal_dense_operands is their rule of legalization. */
+ * wants. mw_legal_dense_operands is their rule of legalization;
+ * mw_legal_dense_ids is the rule where operand 0 is indices, which the routine takes in i32. */
 
 /* The routine that a library operator calls. */
 MwRoutine mw_library_routine(MwOp op);

@@ -52,8 +52,8 @@ static MwType type_of_operand(const MwLegalizer *l, const MwNode *node, const Mw
     const bool is_lse = !is_forward(node->op) && k == LSE;
     if (given == MW_BOOL)
         return given;
-    return l->legal->backend->takes_bf16 && !is_lse ? mw_legal_tensor(l, operands[0])->type
-                                                    : MW_F32;
+    return l->legal->backend->takes_halves && !is_lse ? mw_legal_tensor(l, operands[0])->type
+                                                      : MW_F32;
 }
 
 void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *operands,

@@ -56,8 +56,8 @@ static const char *fill_attrs(MwLower *l, const MwNode *node, const char *expres
         name[length] = '\0';
         c += length;
         if (strcmp(name, "type") == 0) {
-            bool is_int = mw_lower_operand_tensor(l, 0)->type == MW_I32;
-            mw_text_add(&text, is_int ? "i32" : "f32");
+            const MwScalar type = mw_scalar_of(mw_lower_operand_tensor(l, 0)->type);
+            mw_text_add(&text, mw_scalar_name(type));
             continue;
         }
         MwAttrKey key;
@@ -74,7 +74,8 @@ static void lower_expression(MwLower *l)
     MW_ASSERT(info->expression && node->result_count == 1);
     MwKernelInstr instr = {.op = MW_KERNEL_EXPR,
                            .type = mw_scalar_of(mw_lower_result_tensor(l, 0)->type),
-                           .text = fill_attrs(l, node, info->expression),
+                           .text = mw_lower_in_range(l, mw_lower_result_tensor(l, 0)->type,
+                                                     fill_attrs(l, node, info->expression)),
                            .flops = info->flops_per_point,
                            .input_count = node->operand_count};
     for (int k = 0; k < node->operand_count; k++)

@@ -3,20 +3,29 @@
 #include "base/philox.h"
 #include "codegen/lower/lower_rules.h"
 
+/* The function of a cast of floats to integers, which saturates; of integers and bools to integers,
+ * which takes the low bits. */
+static const char *to_integer(MwLower *l, MwType from, MwType to)
+{
+    if (mw_type_is_float(from))
+        return mw_arena_printf(l->kernel->arena, "mw_to_%s($0)", mw_type_name(to));
+    return mw_lower_in_range(l, to, mw_scalar_of(to) == MW_SCALAR_I64 ? "$0" : "(int32_t)$0");
+}
+
 void mw_lower_cast(MwLower *l)
 {
-    MwType type = mw_lower_result_tensor(l, 0)->type;
-    bool rounds = type == MW_BF16 && mw_lower_operand_tensor(l, 0)->type != MW_BF16;
+    const MwType from = mw_lower_operand_tensor(l, 0)->type;
+    const MwType to = mw_lower_result_tensor(l, 0)->type;
+    const bool rounds = mw_type_is_half(to) && from != to;
     const char *text = "$0";
     if (rounds)
-        text = mw_lower_operand_tensor(l, 0)->type == MW_F32 ? "mw_round_bf16($0)"
-                                                             : "mw_round_bf16((float)$0)";
-    else if (type == MW_I32)
-        text = "(int32_t)$0";
-    else if (type == MW_BOOL)
+        text = mw_arena_printf(l->kernel->arena, "mw_round_%s((float)$0)", mw_type_name(to));
+    else if (mw_type_is_integer(to))
+        text = to_integer(l, from, to);
+    else if (to == MW_BOOL)
         text = "$0 != 0";
     MwRef x = mw_lower_operand(l, 0);
-    mw_lower_result(l, 0, mw_lower_expr(l, mw_scalar_of(type), rounds ? 4 : 0, text, 1, x));
+    mw_lower_result(l, 0, mw_lower_expr(l, mw_scalar_of(to), rounds ? 4 : 0, text, 1, x));
 }
 
 /* What a step leaves; what it took over is only named. */

@@ -59,6 +59,15 @@ MwRef mw_lower_expr(MwLower *l, MwScalar type, int flops, const char *text, int 
     return mw_kernel_add(l->kernel, &instr);
 }
 
+const char *mw_lower_in_range(MwLower *l, MwType type, const char *text)
+{
+    if (type == MW_I8)
+        return mw_arena_printf(l->kernel->arena, "(int8_t)(%s)", text);
+    if (type == MW_U8)
+        return mw_arena_printf(l->kernel->arena, "(uint8_t)(%s)", text);
+    return text;
+}
+
 MwRef mw_lower_constant(MwLower *l, MwScalar type, double value)
 {
     return mw_lower_expr(l, type, 0, mw_lower_literal(l->kernel->arena, type, value), 0);
@@ -240,7 +249,10 @@ static MwRef generate(MwLower *l, const MwNode *generator, const MwLayout *acces
     int arg = mw_lower_position_arg(l, generator, axis, tensor->dim[axis], 1);
     MwRef index = mw_lower_index(l, access, &arg, arg >= 0);
     MwScalar type = mw_scalar_of(tensor->type);
-    return mw_lower_expr(l, type, 0, type == MW_SCALAR_F32 ? "(float)$0" : "(int32_t)$0", 1, index);
+    const char *text = type == MW_SCALAR_F32   ? "(float)$0"
+                       : type == MW_SCALAR_I64 ? "$0"
+                                               : "(int32_t)$0";
+    return mw_lower_expr(l, type, 0, mw_lower_in_range(l, tensor->type, text), 1, index);
 }
 
 /* A load by an index; 0 if the index is outside the part of the table that this device holds. */
@@ -281,9 +293,21 @@ MwRef mw_lower_operand(MwLower *l, int k)
     return mw_lower_load_at(l, view->root, &at);
 }
 
+/* Whether result k is an f16 that arithmetic may have taken beyond the numbers of f16. Inside a
+ * kernel it is an f32; it becomes infinite all the same, wherever it is used. */
+static bool may_overflow(const MwLower *l, int k)
+{
+    const MwOpInfo *info = mw_op_info(mw_lower_node(l)->op);
+    const bool computes = info->lowering == MW_LOWER_MAP || info->lowering == MW_LOWER_REDUCE ||
+                          info->lowering == MW_LOWER_ROWS;
+    return computes && info->flops_per_point > 0 && mw_lower_result_tensor(l, k)->type == MW_F16;
+}
+
 void mw_lower_result(MwLower *l, int k, MwRef value)
 {
     MwValueId result = {mw_lower_node(l)->first_result + k};
+    if (may_overflow(l, k))
+        value = mw_lower_expr(l, MW_SCALAR_F32, 2, "mw_end_f16($0)", 1, value);
     l->ref[result.index] = value;
     if (!l->units->is_stored[result.index])
         return;

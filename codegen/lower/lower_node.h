@@ -34,6 +34,9 @@ void mw_lower_result(MwLower *l, int k, MwRef value);
 
 /* An instruction that evaluates `text`, an expression of the inputs. */
 MwRef mw_lower_expr(MwLower *l, MwScalar type, int flops, const char *text, int count, ...);
+/* `text`, an expression of the scalar of `type`, brought to the range of that type, as it is when
+ * it is stored: of integers of 8 bits the low bits. */
+const char *mw_lower_in_range(MwLower *l, MwType type, const char *text);
 MwRef mw_lower_constant(MwLower *l, MwScalar type, double value);
 /* A reduction: from a POINT to a ROW or a COLUMN, or from a ROW to a TOTAL. */
 MwRef mw_lower_fold(MwLower *l, MwKernelOp op, MwRef value);

@@ -96,7 +96,7 @@ static void print_lanes_end(MwPrinter *p, int phase)
         const MwKernelInstr *instr = &p->nest->instrs.at[i];
         if (!is_reduced_in(p, phase, i))
             continue;
-        const char *suffix = instr->type == MW_SCALAR_F32 ? "f32" : "i32";
+        const char *suffix = mw_scalar_name(instr->type);
         if (mw_instr_is_max(instr))
             mw_print_line(p, "w%d = mw_max(w%d, mw_fold_max_%s(l%d));", i, i, suffix, i);
         else

@@ -37,7 +37,7 @@ static void print_sum(MwCudaNest *n, int i, const Sum *sum)
                  {"stride", sum->stride}, {"parts", sum->parts}, {"i", mw_print_number(p, i)},
                  {"place", sum->place}, {"joined", mw_cuda_joined(n, instr, gathered, "part")},
                  {"type", mw_print_scalar_type(instr->type)}, {"shared_by", sum->shared_by},
-                 {"how", mw_cuda_reduction(instr)}));
+                 {"how", mw_cuda_reduction(n, instr)}));
 }
 
 /* ---- Sums over rows ---- */

@@ -257,7 +257,7 @@ static void print_reductions_end(MwCudaNest *n)
                           "if (threadIdx.x == 0)\n"
                           "    t$i[blockIdx.x - sets.first[set]] = l$i;\n",
                           MW_HOLES({"i", mw_print_number(&n->p, i)},
-                                   {"how", mw_cuda_reduction(instr)},
+                                   {"how", mw_cuda_reduction(n, instr)},
                                    {"type", mw_cuda_exchanged_type(instr)}));
     }
 }
@@ -318,7 +318,7 @@ static void print_chunk_sums(MwCudaNest *n)
                                {"first", mw_print_first_value(instr)},
                                {"joined", mw_cuda_joined(n, instr, sum, part)},
                                {"type", mw_print_scalar_type(instr->type)},
-                               {"i", mw_print_number(p, i)}, {"how", mw_cuda_reduction(instr)}));
+                               {"i", mw_print_number(p, i)}, {"how", mw_cuda_reduction(n, instr)}));
     }
 }
 

@@ -33,11 +33,23 @@ bool mw_cuda_sums_at_once(const MwCudaNest *n)
     return n->spread == MW_SPREAD_COLUMNS && n->sums == 1;
 }
 
+int mw_cuda_words(const MwKernelInstr *instr)
+{
+    return instr->type == MW_SCALAR_I64 || instr->type == MW_SCALAR_F64 ? 2 : 1;
+}
+
+const char *mw_cuda_folded_type(const MwCudaNest *n)
+{
+    int words = 1;
+    for (int i = 0; i < n->p.nest->instrs.count; i++)
+        if (mw_instr_reduces_rows(&n->p.nest->instrs.at[i]))
+            words = mw_max(words, mw_cuda_words(&n->p.nest->instrs.at[i]));
+    return words == 1 ? "int32_t" : "int64_t";
+}
+
 const char *mw_cuda_element_name(const MwCudaNest *n, const MwKernelInstr *instr)
 {
-    static const char *const names[MW_TYPE_COUNT] = {
-        [MW_F32] = "f32", [MW_BF16] = "bf16", [MW_I32] = "i32", [MW_BOOL] = "bool"};
-    return names[n->p.kernel->operands.at[instr->operand].type];
+    return mw_type_name(n->p.kernel->operands.at[instr->operand].type);
 }
 
 int64_t mw_cuda_element_bytes(const MwCudaNest *n, const MwKernelInstr *instr)
@@ -50,17 +62,19 @@ static bool is_real(const MwKernelInstr *instr)
     return instr->type == MW_SCALAR_F32 || instr->type == MW_SCALAR_F64;
 }
 
-const char *mw_cuda_reduction(const MwKernelInstr *instr)
+const char *mw_cuda_reduction(const MwCudaNest *n, const MwKernelInstr *instr)
 {
     if (mw_instr_is_max(instr))
-        return instr->type == MW_SCALAR_F32 ? "max_f32" : "max_i32";
+        return mw_arena_printf(n->p.out->arena, "max_%s", mw_scalar_name(instr->type));
     return is_real(instr) ? "sum_f64" : "sum_i64";
 }
 
 const char *mw_cuda_exchanged_type(const MwKernelInstr *instr)
 {
     if (mw_instr_is_max(instr))
-        return instr->type == MW_SCALAR_F32 ? "float" : "int";
+        return instr->type == MW_SCALAR_F32   ? "float"
+               : instr->type == MW_SCALAR_I64 ? "long long"
+                                              : "int";
     return is_real(instr) ? "double" : "long long";
 }
 

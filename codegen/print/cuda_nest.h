@@ -89,6 +89,10 @@ static inline int64_t mw_cuda_units(const MwCudaNest *n)
 
 bool mw_cuda_has_columns(const MwCudaNest *n);
 /* Says whether each block computes whole sums over rows, so that no parts are left to add up. */
+/* Words of 4 bytes that a scalar of the type of `instr` takes. */
+int mw_cuda_words(const MwKernelInstr *instr);
+/* The type of the words of shared memory through which threads add up sums over rows. */
+const char *mw_cuda_folded_type(const MwCudaNest *n);
 bool mw_cuda_sums_at_once(const MwCudaNest *n);
 /* The type of the element that an access moves, as the functions for it are named: "f32". */
 const char *mw_cuda_element_name(const MwCudaNest *n, const MwKernelInstr *instr);
@@ -96,7 +100,7 @@ int64_t mw_cuda_element_bytes(const MwCudaNest *n, const MwKernelInstr *instr);
 
 /* How the functions that reduce over threads are named, after "mw_block_": "sum_f64"; and the type
  * that threads exchange for it: "double". */
-const char *mw_cuda_reduction(const MwKernelInstr *instr);
+const char *mw_cuda_reduction(const MwCudaNest *n, const MwKernelInstr *instr);
 const char *mw_cuda_exchanged_type(const MwKernelInstr *instr);
 /* Two values of a reduction as one: "a + b", or "mw_max(a, b)". */
 const char *mw_cuda_joined(const MwCudaNest *n, const MwKernelInstr *instr, const char *a,

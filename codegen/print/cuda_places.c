@@ -132,7 +132,7 @@ static void print_move(MwCudaNest *n, bool stores)
 {
     MwPrinter *p = &n->p;
     const MwKernelInstr *add = addition(p->nest);
-    const bool is_short = p->kernel->operands.at[add->operand].type == MW_BF16;
+    const bool is_half = mw_type_is_half(p->kernel->operands.at[add->operand].type);
     const char *place = mw_print_place(p, add);
     const char *element = mw_cuda_element_name(n, add);
     mw_print_open(p, "if (column < %lld)", (long long)mw_cuda_units(n));
@@ -143,10 +143,12 @@ static void print_move(MwCudaNest *n, bool stores)
         mw_print_line(p, "mw_store%d_%s(&%s, sum);", n->width, element, place);
     else if (n->width > 1)
         mw_print_line(p, "mw_load%d_%s(sum, &%s);", n->width, element, place);
+    else if (!is_half)
+        mw_print_line(p, stores ? "%s = sum[0];" : "sum[0] = %s;", place);
     else if (stores)
-        mw_print_line(p, is_short ? "%s = mw_to_bf16(sum[0]);" : "%s = sum[0];", place);
+        mw_print_line(p, "%s = mw_to_%s(sum[0]);", place, element);
     else
-        mw_print_line(p, is_short ? "sum[0] = mw_from_bf16(%s);" : "sum[0] = %s;", place);
+        mw_print_line(p, "sum[0] = mw_from_%s(%s);", element, place);
     mw_print_close(p);
 }
 

@@ -19,7 +19,7 @@ static bool adds_floats(const MwCudaNest *n, const MwKernelInstr *instr)
 
 static const char *row_reduction(const MwCudaNest *n, const MwKernelInstr *instr)
 {
-    return adds_floats(n, instr) ? "sum_f32" : mw_cuda_reduction(instr);
+    return adds_floats(n, instr) ? "sum_f32" : mw_cuda_reduction(n, instr);
 }
 
 static const char *row_type(const MwCudaNest *n, const MwKernelInstr *instr)
@@ -303,7 +303,8 @@ static void print_block_totals(MwCudaNest *n)
                           "u$i = mw_block_$how(u$i, ($type *)shared);\n"
                           "if (threadIdx.x == 0)\n"
                           "    t$i[blockIdx.x] = u$i;\n",
-                          MW_HOLES({"i", mw_print_number(p, i)}, {"how", mw_cuda_reduction(instr)},
+                          MW_HOLES({"i", mw_print_number(p, i)},
+                                   {"how", mw_cuda_reduction(n, instr)},
                                    {"type", mw_cuda_exchanged_type(instr)}));
     }
 }
@@ -365,7 +366,7 @@ static void print_shared(MwCudaNest *n)
         mw_print_line(p, "__shared__ double shared[%d][%d];", (int)mw_max(places, 1),
                       n->threads / MW_WARP);
     if (p->has_column_sums && n->threads > n->group)
-        mw_print_line(p, "__shared__ int32_t folded[%lld];",
+        mw_print_line(p, "__shared__ %s folded[%lld];", mw_cuda_folded_type(n),
                       (long long)(n->items * n->width * n->threads));
 }
 

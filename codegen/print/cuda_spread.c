@@ -207,7 +207,8 @@ static void place_sums(MwCudaNest *n)
         const MwKernelInstr *instr = &nest->instrs.at[i];
         n->sums_at[i] = n->scratch;
         if (mw_instr_reduces_rows(instr) && !mw_cuda_sums_at_once(n))
-            n->scratch += mw_ceil_div(n->sums * n->columns, SUMS_ALIGNED) * SUMS_ALIGNED;
+            n->scratch += mw_ceil_div(mw_cuda_words(instr) * n->sums * n->columns, SUMS_ALIGNED) *
+                          SUMS_ALIGNED;
         else if (mw_instr_reduces_all(instr) ||
                  (n->spread == MW_SPREAD_FLAT && mw_instr_reduces_row(instr)))
             n->scratch += mw_ceil_div(2 * n->blocks, SUMS_ALIGNED) * SUMS_ALIGNED;

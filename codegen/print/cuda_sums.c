@@ -135,14 +135,15 @@ void mw_cuda_print_columns(MwCudaNest *n)
     const MwSpace *space = &p->nest->space;
     const int64_t units = mw_cuda_units(n);
     mw_cuda_print(n,
-                  "__shared__ int32_t folded[$folded];\n"
+                  "__shared__ $folded_type folded[$folded];\n"
                   "const int lane = (int)threadIdx.x % $group, slot = (int)threadIdx.x / $group;\n"
                   "const int part = (int)(blockIdx.x / $tiles);\n"
                   "const $index first = ($index)(blockIdx.x % $tiles) * $group, column = first + "
                   "lane;\n"
                   "const $index begin = ($index)part * $block_rows, end = mw_min(begin + "
                   "$block_rows, ($index)$rows);\n",
-                  MW_HOLES({"folded", mw_print_number(p, n->width * fold_pitch(n))},
+                  MW_HOLES({"folded_type", mw_cuda_folded_type(n)},
+                           {"folded", mw_print_number(p, n->width * fold_pitch(n))},
                            {"tiles", mw_print_number(p, mw_ceil_div(units, n->group))},
                            {"block_rows", mw_print_number(p, n->block_rows)}));
     print_sums_begin(n);

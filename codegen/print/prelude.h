@@ -56,6 +56,74 @@ static inline float mw_round_bf16(float value)
     return mw_from_bf16(mw_to_bf16(value));
 }
 
+/* Floats to integers: the fraction is dropped, what is too great or too small becomes the last
+ * value of the type, and NaN 0. */
+static inline int32_t mw_to_i32(float x)
+{
+    float bounded = x >= -0x1p+31f ? x : -0x1p+31f;
+    int32_t whole = (int32_t)(x < 0x1p+31f ? bounded : 0.0f);
+    whole = x >= 0x1p+31f ? INT32_MAX : whole;
+    return x != x ? 0 : whole;
+}
+
+static inline int64_t mw_to_i64(float x)
+{
+    float bounded = x >= -0x1p+63f ? x : -0x1p+63f;
+    int64_t whole = (int64_t)(x < 0x1p+63f ? bounded : 0.0f);
+    whole = x >= 0x1p+63f ? INT64_MAX : whole;
+    return x != x ? 0 : whole;
+}
+
+static inline int32_t mw_to_i8(float x)
+{
+    float bounded = x >= -128.0f ? x : -128.0f;
+    bounded = bounded <= 127.0f ? bounded : 127.0f;
+    return (int32_t)(x != x ? 0.0f : bounded);
+}
+
+static inline int32_t mw_to_u8(float x)
+{
+    float bounded = x >= 0.0f ? x : 0.0f;
+    return (int32_t)(bounded <= 255.0f ? bounded : 255.0f);
+}
+
+/* The exponent of an f16 is 112 less than that of an f32, which a product corrects, for numbers
+ * that are not normal too. */
+#ifndef mw_from_f16
+static inline float mw_from_f16(uint16_t half)
+{
+    uint32_t bits = mw_f32_bits(mw_bits_f32((uint32_t)(half & 0x7fffu) << 13) * 0x1p+112f);
+    bits |= (half & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
+    return mw_bits_f32(bits | (uint32_t)(half & 0x8000u) << 16);
+}
+#endif
+
+/* Rounds to nearest, ties to even; NaN stays NaN. Below 2^-14 the numbers of f16 are multiples of
+ * 2^-24, as those of f32 are from 1/2 to 1. */
+#ifndef mw_to_f16
+static inline uint16_t mw_to_f16(float value)
+{
+    uint32_t bits = mw_f32_bits(value) & 0x7fffffffu;
+    uint32_t small = mw_f32_bits(mw_bits_f32(bits) + 0.5f) - 0x3f000000u;
+    uint32_t half = (bits - (112u << 23) + 0xfffu + (bits >> 13 & 1)) >> 13;
+    half = bits < 0x38800000u ? small : half;
+    half = bits >= 0x47800000u ? 0x7c00u : half;
+    half = bits > 0x7f800000u ? 0x7e00u : half;
+    return (uint16_t)(half | (mw_f32_bits(value) >> 16 & 0x8000u));
+}
+#endif
+
+/* Infinite where rounding to f16 makes it so: from the middle of the last number and 2^16 on. */
+static inline float mw_end_f16(float value)
+{
+    return fabsf(value) >= 65520.0f ? copysignf(INFINITY, value) : value;
+}
+
+static inline float mw_round_f16(float value)
+{
+    return mw_from_f16(mw_to_f16(value));
+}
+
 static inline float mw_fold_sum_f32(float *lane)
 {
     for (int width = 16; width; width /= 2)
@@ -72,21 +140,24 @@ static inline float mw_fold_max_f32(float *lane)
     return lane[0];
 }
 
-static inline int64_t mw_fold_sum_i32(const int32_t *lane)
-{
-    int64_t sum = 0;
-    for (int l = 0; l < 32; l++)
-        sum += lane[l];
-    return sum;
-}
+#define MW_FOLD(name, type)                                                                        \
+    static inline int64_t mw_fold_sum_##name(const type *lane)                                     \
+    {                                                                                              \
+        int64_t sum = 0;                                                                           \
+        for (int l = 0; l < 32; l++)                                                               \
+            sum += lane[l];                                                                        \
+        return sum;                                                                                \
+    }                                                                                              \
+    static inline type mw_fold_max_##name(const type *lane)                                        \
+    {                                                                                              \
+        type max = lane[0];                                                                        \
+        for (int l = 1; l < 32; l++)                                                               \
+            max = mw_max(max, lane[l]);                                                            \
+        return max;                                                                                \
+    }
 
-static inline int32_t mw_fold_max_i32(const int32_t *lane)
-{
-    int32_t max = lane[0];
-    for (int l = 1; l < 32; l++)
-        max = mw_max(max, lane[l]);
-    return max;
-}
+MW_FOLD(i32, int32_t)
+MW_FOLD(i64, int64_t)
 
 /* exp(x) = 2^n exp(r), |r| <= ln 2 / 2: returns exp(r) - 1 and sets 2^n in two halves, so that the
  * ends of the range, zero and infinity come out right. */
@@ -333,18 +404,21 @@ static inline float mw_floor_div_f32(float a, float b)
 }
 
 /* Divisors that the machine refuses, for some dividends, are replaced by 1. */
-static inline int32_t mw_mod_i32(int32_t a, int32_t b)
-{
-    int32_t left = a % (b == 0 || b == -1 ? 1 : b);
-    return left != 0 && (left < 0) != (b < 0) ? left + b : left;
-}
+#define MW_DIVIDE(name, type, bits)                                                                \
+    static inline type mw_mod_##name(type a, type b)                                               \
+    {                                                                                              \
+        type left = a % (b == 0 || b == -1 ? 1 : b);                                               \
+        return left != 0 && (left < 0) != (b < 0) ? left + b : left;                               \
+    }                                                                                              \
+    static inline type mw_floor_div_##name(type a, type b)                                         \
+    {                                                                                              \
+        type safe = b == 0 || b == -1 ? 1 : b, quotient = a / safe, left = a % safe;               \
+        quotient -= left != 0 && (left < 0) != (b < 0);                                            \
+        return b == 0 ? 0 : b == -1 ? (type)(0 - (bits)a) : quotient;                              \
+    }
 
-static inline int32_t mw_floor_div_i32(int32_t a, int32_t b)
-{
-    int32_t safe = b == 0 || b == -1 ? 1 : b, quotient = a / safe, left = a % safe;
-    quotient -= left != 0 && (left < 0) != (b < 0);
-    return b == 0 ? 0 : b == -1 ? (int32_t)(0u - (uint32_t)a) : quotient;
-}
+MW_DIVIDE(i32, int32_t, uint32_t)
+MW_DIVIDE(i64, int64_t, uint64_t)
 
 static inline float mw_sigmoid(float x)
 {

@@ -28,6 +28,9 @@ typedef struct __attribute__((aligned(16))) {
 typedef struct __attribute__((aligned(16))) {
     int32_t at[4];
 } MwFourIntegers;
+typedef struct __attribute__((aligned(16))) {
+    int64_t at[2];
+} MwTwoIntegers;
 typedef struct __attribute__((aligned(8))) {
     uint16_t at[4];
 } MwFourHalves;
@@ -70,19 +73,35 @@ typedef struct __attribute__((aligned(8))) {
 
 MW_LOAD(4, f32, float, MwFour, float, e)
 MW_LOAD(4, bf16, uint16_t, MwFourHalves, float, mw_from_bf16(e))
+MW_LOAD(4, f16, uint16_t, MwFourHalves, float, mw_from_f16(e))
 MW_LOAD(4, i32, int32_t, MwFourIntegers, int32_t, e)
 MW_LOAD(4, bool, uint8_t, MwFourBytes, bool, e != 0)
+MW_LOAD(4, i64, int64_t, MwTwoIntegers, int64_t, e)
+MW_LOAD(4, i8, int8_t, MwFourBytes, int32_t, (int8_t)e)
+MW_LOAD(4, u8, uint8_t, MwFourBytes, int32_t, e)
 MW_STORE(4, f32, float, MwFour, float, e)
 MW_STORE(4, bf16, uint16_t, MwFourHalves, float, mw_to_bf16(e))
+MW_STORE(4, f16, uint16_t, MwFourHalves, float, mw_to_f16(e))
 MW_STORE(4, i32, int32_t, MwFourIntegers, int32_t, e)
 MW_STORE(4, bool, uint8_t, MwFourBytes, bool, e)
+MW_STORE(4, i64, int64_t, MwTwoIntegers, int64_t, e)
+MW_STORE(4, i8, int8_t, MwFourBytes, int32_t, (uint8_t)e)
+MW_STORE(4, u8, uint8_t, MwFourBytes, int32_t, (uint8_t)e)
 MW_LOAD(8, f32, float, MwFour, float, e)
 MW_LOAD(8, bf16, uint16_t, MwEightHalves, float, mw_from_bf16(e))
+MW_LOAD(8, f16, uint16_t, MwEightHalves, float, mw_from_f16(e))
 MW_LOAD(8, i32, int32_t, MwFourIntegers, int32_t, e)
 MW_LOAD(8, bool, uint8_t, MwEightBytes, bool, e != 0)
+MW_LOAD(8, i64, int64_t, MwTwoIntegers, int64_t, e)
+MW_LOAD(8, i8, int8_t, MwEightBytes, int32_t, (int8_t)e)
+MW_LOAD(8, u8, uint8_t, MwEightBytes, int32_t, e)
 MW_STORE(8, f32, float, MwFour, float, e)
 MW_STORE(8, bf16, uint16_t, MwEightHalves, float, mw_to_bf16(e))
+MW_STORE(8, f16, uint16_t, MwEightHalves, float, mw_to_f16(e))
 MW_STORE(8, i32, int32_t, MwFourIntegers, int32_t, e)
 MW_STORE(8, bool, uint8_t, MwEightBytes, bool, e)
+MW_STORE(8, i64, int64_t, MwTwoIntegers, int64_t, e)
+MW_STORE(8, i8, int8_t, MwEightBytes, int32_t, (uint8_t)e)
+MW_STORE(8, u8, uint8_t, MwEightBytes, int32_t, (uint8_t)e)
 
 #endif

@@ -18,4 +18,21 @@ static __inline__ __device__ uint16_t mw_device_to_bf16(float value)
 #define mw_to_bf16(value) mw_device_to_bf16(value)
 #endif
 
+#ifdef __CUDACC__
+static __inline__ __device__ uint16_t mw_device_to_f16(float value)
+{
+    uint16_t half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+    return half;
+}
+static __inline__ __device__ float mw_device_from_f16(uint16_t half)
+{
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+    return value;
+}
+#define mw_to_f16(value) mw_device_to_f16(value)
+#define mw_from_f16(half) mw_device_from_f16(half)
+#endif
+
 #endif

@@ -29,6 +29,7 @@ MW_WARP_REDUCE(sum_f64, double, v + other)
 MW_WARP_REDUCE(sum_i64, long long, v + other)
 MW_WARP_REDUCE(max_f32, float, mw_max(v, other))
 MW_WARP_REDUCE(max_i32, int, mw_max(v, other))
+MW_WARP_REDUCE(max_i64, long long, mw_max(v, other))
 
 /* Says whether no entry of `places` before this one is the same; for all lanes of a warp. */
 MW_DEVICE bool mw_warp_is_first(const int *places, int entry)
@@ -62,6 +63,7 @@ MW_WARPS_REDUCE(mw_warps_sum_f64, double, mw_warp_sum_f64, 0.0, v + other)
 MW_WARPS_REDUCE(mw_warps_sum_i64, long long, mw_warp_sum_i64, 0, v + other)
 MW_WARPS_REDUCE(mw_warps_max_f32, float, mw_warp_max_f32, -INFINITY, mw_max(v, other))
 MW_WARPS_REDUCE(mw_warps_max_i32, int, mw_warp_max_i32, INT32_MIN, mw_max(v, other))
+MW_WARPS_REDUCE(mw_warps_max_i64, long long, mw_warp_max_i64, INT64_MIN, mw_max(v, other))
 
 /* Reduces over all threads of a block of whole warps; `shared` has a place for each warp. */
 #define MW_BLOCK_REDUCE(name, type, of_warp, of_warps)                                             \
@@ -79,6 +81,7 @@ MW_BLOCK_REDUCE(mw_block_sum_f64, double, mw_warp_sum_f64, mw_warps_sum_f64)
 MW_BLOCK_REDUCE(mw_block_sum_i64, long long, mw_warp_sum_i64, mw_warps_sum_i64)
 MW_BLOCK_REDUCE(mw_block_max_f32, float, mw_warp_max_f32, mw_warps_max_f32)
 MW_BLOCK_REDUCE(mw_block_max_i32, int, mw_warp_max_i32, mw_warps_max_i32)
+MW_BLOCK_REDUCE(mw_block_max_i64, long long, mw_warp_max_i64, mw_warps_max_i64)
 
 /* Reduces over the threads of a block that are the same lane of their warps; `shared` has a place
  * for each thread. */
@@ -101,3 +104,4 @@ MW_LANES_REDUCE(mw_lanes_sum_f64, double, v + other)
 MW_LANES_REDUCE(mw_lanes_sum_i64, long long, v + other)
 MW_LANES_REDUCE(mw_lanes_max_f32, float, mw_max(v, other))
 MW_LANES_REDUCE(mw_lanes_max_i32, int, mw_max(v, other))
+MW_LANES_REDUCE(mw_lanes_max_i64, long long, mw_max(v, other))

@@ -107,7 +107,9 @@ void mw_print_open_dim(MwPrinter *p, int d)
 const char *mw_print_storage_type(MwType type)
 {
     static const char *const names[MW_TYPE_COUNT] = {
-        [MW_F32] = "float", [MW_BF16] = "uint16_t", [MW_I32] = "int32_t", [MW_BOOL] = "uint8_t"};
+#define TYPE(id, name, bytes, kind, element, ...) [MW_##id] = #element,
+#include "base/types.def"
+    };
     return names[type];
 }
 
@@ -130,7 +132,9 @@ const char *mw_print_first_value(const MwKernelInstr *instr)
 {
     if (!mw_instr_is_max(instr))
         return "0";
-    return instr->type == MW_SCALAR_F32 ? "-INFINITY" : "INT32_MIN";
+    return instr->type == MW_SCALAR_F32   ? "-INFINITY"
+           : instr->type == MW_SCALAR_I64 ? "INT64_MIN"
+                                          : "INT32_MIN";
 }
 
 /* ---- Indices and places ---- */
@@ -205,8 +209,8 @@ static const char *load_text(const MwPrinter *p, const MwKernelInstr *instr)
         return mw_arena_printf(p->out->arena, "x%d%s", (int)(instr - p->nest->instrs.at), p->lane);
     const char *place = mw_print_place(p, instr);
     MwType type = p->kernel->operands.at[instr->operand].type;
-    if (type == MW_BF16)
-        return mw_arena_printf(p->out->arena, "mw_from_bf16(%s)", place);
+    if (mw_type_is_half(type))
+        return mw_arena_printf(p->out->arena, "mw_from_%s(%s)", mw_type_name(type), place);
     if (type == MW_BOOL)
         return mw_arena_printf(p->out->arena, "%s != 0", place);
     return place;
@@ -265,15 +269,17 @@ static void print_effect(MwPrinter *p, const MwKernelInstr *instr)
         return;
     }
     const char *place = mw_print_place(p, instr);
-    bool is_short = p->kernel->operands.at[instr->operand].type == MW_BF16;
+    const MwType type = p->kernel->operands.at[instr->operand].type;
+    const char *name = mw_type_name(type);
     int value = instr->inputs[0].index;
     const bool is_guarded = mw_print_guard(p, instr);
-    if (instr->op == MW_KERNEL_STORE)
-        mw_print_line(p, is_short ? "%s = mw_to_bf16(v%d);" : "%s = v%d;", place, value);
-    else if (is_short)
-        mw_print_line(p, "%s = mw_to_bf16(mw_from_bf16(%s) + v%d);", place, place, value);
+    const bool adds = instr->op != MW_KERNEL_STORE;
+    if (!mw_type_is_half(type))
+        mw_print_line(p, adds ? "%s += v%d;" : "%s = v%d;", place, value);
+    else if (adds)
+        mw_print_line(p, "%s = mw_to_%s(mw_from_%s(%s) + v%d);", place, name, name, place, value);
     else
-        mw_print_line(p, "%s += v%d;", place, value);
+        mw_print_line(p, "%s = mw_to_%s(v%d);", place, name, value);
     p->indent -= is_guarded;
 }
 

@@ -167,7 +167,7 @@ static bool read_gemm_type(MwClusterReader *reader, MwType *type)
         return true;
     }
     mw_diag_error(reader->diags, reader->token.span,
-                  "expected the element type of the products: f32 or bf16");
+                  "expected the element type of the products: f32, bf16 or f16");
     return false;
 }
 

@@ -17,7 +17,10 @@ static bool eval_type_name(MwExpander *ex, MwName name, MwType *type)
     for (int i = 0; i < MW_TYPE_COUNT; i++)
         mw_vec_push(ex->arena, &known, mw_type_name((MwType)i));
     const char *text = mw_foreign_text(MW_FOREIGN_VALUE, name.text);
-    mw_expand_note(ex, mw_span_none(), "%s", text ? text : "types are f32, bf16, i32 and bool");
+    if (text)
+        mw_expand_note(ex, mw_span_none(), "%s", text);
+    else
+        mw_expand_note(ex, mw_span_none(), "types are %s", mw_type_names());
     mw_expand_error(ex, name.span, "unknown type '%s'%s", name.text,
                     text ? "" : mw_expand_hint(ex, name.text, &known));
     return false;

@@ -65,7 +65,7 @@ static bool read_positions(MwExpander *ex, const MwCall *call, MwValueId x, MwVa
     }
     MwTensor each = mw_tensor(MW_I32, 2, tensor.dim);
     char text[MW_TENSOR_TEXT_BYTES];
-    if (given.type != MW_I32 || given.rank < 1 || given.rank > 2 ||
+    if (!mw_type_is_index(given.type) || given.rank < 1 || given.rank > 2 ||
         given.dim[given.rank - 1] != each.dim[1] || (!is_shared && given.dim[0] != each.dim[0])) {
         mw_expand_error(ex, call->given[2].span,
                         "'positions' of rope is %s, or without its batch, not %s",
@@ -73,7 +73,7 @@ static bool read_positions(MwExpander *ex, const MwCall *call, MwValueId x, MwVa
         return false;
     }
     MwTensor apart =
-        mw_tensor(MW_I32, 4, (int64_t[]){is_shared ? 1 : each.dim[0], each.dim[1], 1, 1});
+        mw_tensor(given.type, 4, (int64_t[]){is_shared ? 1 : each.dim[0], each.dim[1], 1, 1});
     MwAttr type = mw_attr_int(MW_ATTR_TYPE, MW_F32);
     *positions = mw_emit_reshape(ex, inner, *positions, &apart);
     *positions = mw_emit(ex, inner, MW_OP_CAST, positions, 1, &type, 1);
@@ -187,7 +187,9 @@ static bool read_lengths(MwExpander *ex, const MwCall *call, const MwValueId *op
         return false;
     const MwTensor *q = mw_value_tensor(ex->graph, operands[0]);
     const MwTensor *k = mw_value_tensor(ex->graph, operands[1]);
-    const MwTensor wanted = mw_tensor(MW_I32, 1, (int64_t[]){q->rank ? q->dim[0] : 1});
+    const MwType given = mw_value_tensor(ex->graph, lengths)->type;
+    const MwType type = mw_type_is_index(given) ? given : MW_I32;
+    const MwTensor wanted = mw_tensor(type, 1, (int64_t[]){q->rank ? q->dim[0] : 1});
     int64_t keys = k->rank > 1 ? k->dim[1] : 1;
     char text[MW_TENSOR_TEXT_BYTES];
     if (!mw_tensor_equal(mw_value_tensor(ex->graph, lengths), &wanted)) {
@@ -197,8 +199,8 @@ static bool read_lengths(MwExpander *ex, const MwCall *call, const MwValueId *op
                         mw_term_describe(ex, call->given[SDPA_LENGTHS].term));
         return false;
     }
-    MwTensor apart = mw_tensor(MW_I32, 4, (int64_t[]){wanted.dim[0], 1, 1, 1});
-    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, MW_I32), mw_attr_ints(MW_ATTR_SHAPE, &keys, 1),
+    MwTensor apart = mw_tensor(type, 4, (int64_t[]){wanted.dim[0], 1, 1, 1});
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, type), mw_attr_ints(MW_ATTR_SHAPE, &keys, 1),
                       mw_attr_int(MW_ATTR_AXIS, 0)};
     MwValueId each = mw_emit(ex, inner, MW_OP_IOTA, NULL, 0, attrs, MW_COUNT(attrs));
     lengths = mw_emit_reshape(ex, inner, lengths, &apart);

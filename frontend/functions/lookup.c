@@ -17,14 +17,15 @@ static bool read_slices(MwExpander *ex, const MwCall *call, int k, Slices *s)
         return false;
     s->shape = *mw_value_tensor(ex->graph, s->x);
     s->ids_shape = *mw_value_tensor(ex->graph, s->ids);
-    if (mw_type_is_float(s->shape.type) && s->ids_shape.type == MW_I32 &&
+    if (mw_type_is_float(s->shape.type) && mw_type_is_index(s->ids_shape.type) &&
         s->shape.rank - 1 + s->ids_shape.rank <= MW_MAX_RANK)
         return true;
-    mw_expand_error(ex, call->site.span,
-                    "%s needs float numbers and i32 ids, with at most %d dimensions in the place "
-                    "of the axis and the others, not %s and %s",
-                    call->callee, MW_MAX_RANK, mw_term_describe(ex, call->given[0].term),
-                    mw_term_describe(ex, call->given[1].term));
+    mw_expand_error(
+        ex, call->site.span,
+        "%s needs float numbers and i32 or i64 ids, with at most %d dimensions in the place "
+        "of the axis and the others, not %s and %s",
+        call->callee, MW_MAX_RANK, mw_term_describe(ex, call->given[0].term),
+        mw_term_describe(ex, call->given[1].term));
     return false;
 }
 
@@ -108,7 +109,7 @@ static MwValueId gather_elements(MwExpander *ex, MwSite site, const Slices *s)
     const MwTensor result = shape_of_slices(s);
     MwTensor wide = s->shape;
     wide.dim[s->axis] = mw_tensor_elements(&s->ids_shape);
-    const MwTensor line = mw_tensor(MW_I32, 1, &wide.dim[s->axis]);
+    const MwTensor line = mw_tensor(s->ids_shape.type, 1, &wide.dim[s->axis]);
     const MwValueId ids = mw_emit_reshape(ex, inner, s->ids, &line);
     const MwValueId all = mw_emit_broadcast(ex, inner, ids, &wide);
     const MwValueId taken = mw_emit_binary(ex, inner, MW_OP_TAKE_ALONG, s->x, all);

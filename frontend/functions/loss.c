@@ -6,7 +6,8 @@
 static bool check_targets(MwExpander *ex, const MwCall *call, const MwTensor *logits,
                           const MwTensor *targets)
 {
-    MwTensor wanted = mw_tensor(MW_I32, (int)mw_max(logits->rank - 1, 0), logits->dim);
+    const MwType type = mw_type_is_index(targets->type) ? targets->type : MW_I32;
+    MwTensor wanted = mw_tensor(type, (int)mw_max(logits->rank - 1, 0), logits->dim);
     char text[3][MW_TENSOR_TEXT_BYTES];
     if (logits->rank > 0 && mw_type_is_float(logits->type) && mw_tensor_equal(targets, &wanted))
         return true;

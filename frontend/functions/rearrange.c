@@ -209,12 +209,12 @@ MwTerm mw_function_one_hot(MwExpander *ex, const MwCall *call)
         return mw_term_none();
     MwTensor shape = *mw_value_tensor(ex->graph, ids);
     MwSite inner = mw_site_inner(call->site);
-    if (shape.type != MW_I32) {
-        mw_expand_error(ex, call->given[0].span, "one_hot needs i32 ids, not %s",
+    if (!mw_type_is_index(shape.type)) {
+        mw_expand_error(ex, call->given[0].span, "one_hot needs i32 or i64 ids, not %s",
                         mw_term_describe(ex, call->given[0].term));
         return mw_term_none();
     }
-    const MwTensor line = mw_tensor(MW_I32, 1, &classes);
+    const MwTensor line = mw_tensor(shape.type, 1, &classes);
     MwValueId each = mw_emit_iota(ex, inner, &line, 0);
     MwValueId column = expand_at(ex, call, inner, ids, shape.rank);
     MwValueId hit = mw_emit_binary(ex, inner, MW_OP_EQ, column, each);

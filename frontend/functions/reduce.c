@@ -4,6 +4,8 @@
 
 #include "frontend/functions/expansions.h"
 
+#include <math.h>
+
 /* ---- reductions ---- */
 
 /* The axes of a reduction, ascending; all of them if none are given. */
@@ -67,13 +69,16 @@ MwTerm mw_function_max(MwExpander *ex, const MwCall *call)
     return mw_term_tensor(mw_reduction_emit(ex, call->site, MW_OP_REDUCE_MAX, &r));
 }
 
-/* The elements in opposite order: -x, but -1 - x for i32, whose least number has no negative. */
+/* The elements in opposite order: -x, but -1 - x for integers with a sign, the least of which has
+ * no negative, and the greatest - x for others. */
 static MwValueId emit_mirrored(MwExpander *ex, MwSite site, MwValueId x)
 {
-    if (!mw_has_value(x) || mw_value_tensor(ex->graph, x)->type != MW_I32)
+    if (!mw_has_value(x) || !mw_type_is_integer(mw_value_tensor(ex->graph, x)->type))
         return mw_emit_unary(ex, site, MW_OP_NEG, x);
-    MwValueId one = mw_emit_constant(ex, mw_site_inner(site), MW_I32, -1);
-    return mw_emit_binary(ex, site, MW_OP_SUB, one, x);
+    const MwType type = mw_value_tensor(ex->graph, x)->type;
+    const double ends = mw_type_kind(type) == MW_TYPE_UNSIGNED ? mw_type_clamp(type, INFINITY) : -1;
+    const MwValueId sum = mw_emit_constant(ex, mw_site_inner(site), type, ends);
+    return mw_emit_binary(ex, site, MW_OP_SUB, sum, x);
 }
 
 /* The least element is the greatest of the mirrored ones. */

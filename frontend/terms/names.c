@@ -9,10 +9,8 @@ static const struct {
     const char *name;
     MwTerm term;
 } predefined[] = {
-    {"f32", {.kind = MW_TERM_TYPE, .type = MW_F32}},
-    {"bf16", {.kind = MW_TERM_TYPE, .type = MW_BF16}},
-    {"i32", {.kind = MW_TERM_TYPE, .type = MW_I32}},
-    {"bool", {.kind = MW_TERM_TYPE, .type = MW_BOOL}},
+#define TYPE(id, name, ...) {name, {.kind = MW_TERM_TYPE, .type = MW_##id}},
+#include "base/types.def"
     {"pi", {.kind = MW_TERM_FLOAT, .f = 3.14159265358979323846}},
     {"inf", {.kind = MW_TERM_FLOAT, .f = INFINITY}},
     {"nan", {.kind = MW_TERM_FLOAT, .f = NAN}},

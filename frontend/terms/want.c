@@ -83,7 +83,7 @@ bool mw_want_text(MwExpander *ex, MwTerm term, MwWant want, const char **value)
 bool mw_want_type(MwExpander *ex, MwTerm term, MwWant want, MwType *value)
 {
     if (term.kind != MW_TERM_TYPE)
-        return unwanted(ex, term, want, "a type (f32, bf16, i32 or bool)");
+        return unwanted(ex, term, want, mw_arena_printf(ex->arena, "a type (%s)", mw_type_names()));
     *value = term.type;
     return true;
 }

@@ -102,6 +102,16 @@ bool mw_shape_want_float(MwShapeContext *context, int k)
                          mw_shape_operand_name(context, k), mw_shape_text(context, operand));
 }
 
+bool mw_shape_want_addable(MwShapeContext *context, int k)
+{
+    const MwTensor *operand = mw_shape_operand(context, k);
+    if (mw_type_bytes(operand->type) > 1)
+        return true;
+    mw_shape_fail(context, "adds up numbers of more than 8 bits, not %s",
+                  mw_shape_text(context, operand));
+    return mw_shape_note(context, "cast it, for instance cast(x, i32)");
+}
+
 bool mw_shape_want_same_types(MwShapeContext *context, int from, int to)
 {
     const MwTensor *first = mw_shape_operand(context, from);
@@ -153,10 +163,10 @@ bool mw_shape_sum_type(MwShapeContext *context, MwType *type)
     const MwAttr *attr = mw_shape_attr(context, MW_ATTR_TYPE);
     if (!attr || attr->i == MW_TYPE_NOT_GIVEN || attr->i == (int64_t)*type)
         return true;
-    if (*type != MW_BF16 || attr->i != MW_F32)
+    if (!mw_type_is_half(*type) || attr->i != MW_F32)
         return mw_shape_fail(context,
-                             "of %s cannot give %s: only sums of bf16 can have another "
-                             "type, f32",
+                             "of %s cannot give %s: only sums of floats of 16 bits "
+                             "can have another type, f32",
                              mw_type_name(*type), mw_type_name((MwType)attr->i));
     *type = MW_F32;
     return true;

@@ -36,6 +36,8 @@ double mw_shape_float(const MwShapeContext *context, MwAttrKey key);
 /* Checks, each false after an error. This one also returns the axis that attribute `key` names. */
 bool mw_shape_want_axis(MwShapeContext *context, MwAttrKey key, const MwTensor *tensor, int *axis);
 bool mw_shape_want_rank(MwShapeContext *context, int k, int rank, const char *dims);
+/* Numbers whose sum the type may hold: no bools, and no integers of 8 bits. */
+bool mw_shape_want_addable(MwShapeContext *context, int k);
 bool mw_shape_want_float(MwShapeContext *context, int k);
 bool mw_shape_want_same_types(MwShapeContext *context, int from, int to);
 /* Operand `k` must have the shape of operand `like`, and if `typed` its type. */
@@ -45,7 +47,7 @@ bool mw_shape_want_like(MwShapeContext *context, int k, int like, bool typed);
 bool mw_shape_want_equal(MwShapeContext *context, int i, int a, int j, int b, const char *what);
 
 /* Replaces `type`, that of the operands of a sum, by that of its result. Attribute `type` may
- * give it: the same type, or f32 for operands of bf16. */
+ * give it: the same type, or f32 for floats of 16 bits. */
 bool mw_shape_sum_type(MwShapeContext *context, MwType *type);
 /* Returns attribute `type`, which must be given. */
 bool mw_shape_want_type(MwShapeContext *context, MwType *type);

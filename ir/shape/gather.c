@@ -7,9 +7,9 @@
 static bool want_ids(MwShapeContext *context, int k)
 {
     const MwTensor *ids = mw_shape_operand(context, k);
-    if (ids->type == MW_I32)
+    if (mw_type_is_index(ids->type))
         return true;
-    return mw_shape_fail(context, "needs i32 ids, not %s", mw_shape_text(context, ids));
+    return mw_shape_fail(context, "needs i32 or i64 ids, not %s", mw_shape_text(context, ids));
 }
 
 static bool append_dim(MwShapeContext *context, MwTensor *tensor, int64_t size)
@@ -69,8 +69,10 @@ bool mw_shape_put_rows(MwShapeContext *context)
 
 bool mw_shape_first_equal(MwShapeContext *context)
 {
-    return want_ids(context, 0) && mw_shape_want_rank(context, 0, 1, "a list of ids") &&
-           mw_shape_give(context, mw_shape_operand(context, 0));
+    if (!want_ids(context, 0) || !mw_shape_want_rank(context, 0, 1, "a list of ids"))
+        return false;
+    const MwTensor places = mw_tensor(MW_I32, 1, mw_shape_operand(context, 0)->dim);
+    return mw_shape_give(context, &places);
 }
 
 /* Checks that tensor x has a last dimension, to pick along. */

@@ -24,6 +24,9 @@ bool mw_shape_reduce(MwShapeContext *context)
     const MwTensor *operand = mw_shape_operand(context, 0);
     if (operand->type == MW_BOOL)
         return mw_shape_fail(context, "needs numbers, not %s", mw_shape_text(context, operand));
+    if (mw_op_info(context->query->op)->combine == MW_COMBINE_SUM &&
+        !mw_shape_want_addable(context, 0))
+        return false;
     if (!check_axes(context, operand))
         return false;
     const MwAttr *axes = mw_shape_attr(context, MW_ATTR_AXES);
@@ -90,9 +93,7 @@ bool mw_shape_rows(MwShapeContext *context)
 bool mw_shape_cumsum(MwShapeContext *context)
 {
     const MwTensor *x = mw_shape_operand(context, 0);
-    if (x->type == MW_BOOL)
-        return mw_shape_fail(context, "adds numbers, not %s", mw_shape_text(context, x));
-    return want_last(context, 0) && mw_shape_give(context, x);
+    return mw_shape_want_addable(context, 0) && want_last(context, 0) && mw_shape_give(context, x);
 }
 
 bool mw_shape_linear_scan(MwShapeContext *context)

@@ -23,6 +23,9 @@ static bool check_initialiser(MwShapeContext *context)
         return mw_shape_fail(context, "begins as %s, which takes no value", text);
     if (value - value != 0)
         return mw_shape_fail(context, "needs a finite initialiser, not %g", value);
+    if (init == MW_INIT_CONSTANT && !mw_type_holds(context->query->given->type, value))
+        return mw_shape_fail(context, "begins as %.17g, which is no value of type %s", value,
+                             mw_type_name(context->query->given->type));
     if (info->is_random && value < 0)
         return mw_shape_fail(context, "begins as %s, which takes a value of at least 0, not %.15g",
                              text, value);
@@ -71,12 +74,7 @@ bool mw_shape_constant(MwShapeContext *context)
     if (!want_shape_and_type(context, &result))
         return false;
     double value = mw_shape_float(context, MW_ATTR_VALUE);
-    bool fits = true;
-    if (result.type == MW_I32)
-        fits = value >= INT32_MIN && value <= INT32_MAX && value == (double)(int32_t)value;
-    if (result.type == MW_BOOL)
-        fits = value == 0 || value == 1;
-    if (!fits)
+    if (!mw_type_holds(result.type, value))
         return mw_shape_fail(context, "%.17g is no value of type %s", value,
                              mw_type_name(result.type));
     return mw_shape_give(context, &result);
@@ -103,6 +101,6 @@ bool mw_shape_iota(MwShapeContext *context)
         !mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis))
         return false;
     if (result.type == MW_BOOL)
-        return mw_shape_fail(context, "counts in f32, bf16 or i32, not in bool");
+        return mw_shape_fail(context, "counts in numbers, not in bool");
     return mw_shape_give(context, &result);
 }

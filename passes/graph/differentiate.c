@@ -18,8 +18,8 @@
  * micro-batches are done, so the scalar alone is differentiated, and the gradients by weights are
  * multiplied by the factors at the end.
  *
- * The gradient by a bf16 value that is the same for the whole batch (a weight or its cast) is
- * f32 from where it is summed over the batch on (passes/graph/gradients.h).
+ * The gradient by a float of 16 bits that is the same for the whole batch (a weight or its cast)
+ * is f32 from where it is summed over the batch on (passes/graph/gradients.h).
  *
  * Source: Griewank and Walther, "Evaluating Derivatives", 2nd edition, 2008, section 3.2. */
 #include "ir/build.h"
@@ -82,7 +82,7 @@ static bool *find_dependent(const MwDifferentiator *d)
 }
 
 /* Whether the gradient rule of `node` does no arithmetic on numbers (sources, casts, moves), so
- * that a bf16 result that is the same for the whole batch may have a gradient in f32. */
+ * that a result of 16 bits that is the same for the whole batch may have a gradient in f32. */
 static bool only_moves_gradient(const MwNode *node)
 {
     MwLowering lowering = mw_op_info(node->op)->lowering;
@@ -90,12 +90,12 @@ static bool only_moves_gradient(const MwNode *node)
            node->op == MW_OP_CAST || node->op == MW_OP_BROADCAST;
 }
 
-/* [values] bf16 values whose gradients are f32. */
+/* [values] floats of 16 bits whose gradients are f32. */
 static bool *find_f32_gradients(const MwGraph *graph, const bool *varies)
 {
     bool *wide = MW_NEW(graph->arena, bool, graph->values.count);
     for (int v = 0; v < graph->values.count; v++)
-        wide[v] = mw_value_tensor(graph, (MwValueId){v})->type == MW_BF16 && !varies[v] &&
+        wide[v] = mw_type_is_half(mw_value_tensor(graph, (MwValueId){v})->type) && !varies[v] &&
                   only_moves_gradient(mw_value_node(graph, (MwValueId){v}));
     return wide;
 }

@@ -8,8 +8,8 @@
 
 /* The differentiation of one node y = f(x). Given the gradients of the loss by the results, the
  * rule adds nodes for the gradient by each operand that is wanted. A gradient has the type of
- * its value, with one exception: the gradient by a bf16 weight, or by a cast or another form of
- * a weight, is f32, because it is a sum over the batch to which more is added. `types` holds the
+ * its value, with one exception: the gradient by a weight of 16 bits, or by a cast or another form
+ * of a weight, is f32, because it is a sum over the batch to which more is added. `types` holds the
  * types. A rule that sums makes that type at once; the results of other rules are cast. */
 typedef struct {
     MwGraph *graph;

@@ -178,13 +178,13 @@ static void emit_input(MicroBatch *m, const MwNode *node)
         mw_node_result(m->rewrite.to, mw_build_node(m->rewrite.to, &spec), 0);
 }
 
-/* The sum of `value` over all micro-batches, in f32 if the value is bf16. */
+/* The sum of `value` over all micro-batches, in f32 if the value is a float of 16 bits. */
 static MwValueId accumulate(MicroBatch *m, MwValueId value)
 {
     MwGraph *to = m->rewrite.to;
     MwTensor tensor = *mw_value_tensor(to, value);
     const char *name = mw_value(to, value)->name;
-    if (tensor.type == MW_BF16)
+    if (mw_type_is_half(tensor.type))
         tensor.type = MW_F32;
     MwAttr init = mw_attr_text(MW_ATTR_INIT, mw_intern(to->interner, "zeros"));
     MwNodeSpec state = {.op = MW_OP_STATE,

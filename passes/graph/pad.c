@@ -209,7 +209,9 @@ static void mask_addends(Pad *p, const MwNode *node, const MwShardingRule *rule,
 /* What no element of a type is less than. */
 static double least_of(MwType type)
 {
-    return mw_type_is_float(type) ? -INFINITY : type == MW_I32 ? INT32_MIN : 0;
+    if (mw_type_is_float(type))
+        return -INFINITY;
+    return mw_type_is_integer(type) ? mw_type_clamp(type, -INFINITY) : 0;
 }
 
 /* Fills the padding of operand 0 with what a maximum or a log-sum-exp does not see. */

@@ -192,7 +192,7 @@ static void add_node(const MwPadSizes *sizes, MwArena *scratch, MwNodeId id)
         add_map(sizes, id, &rule, &rule.operands[k], node->operands[k], dim);
     for (int k = 0; k < node->result_count; k++)
         add_map(sizes, id, &rule, &rule.results[k], mw_node_result(graph, id, k), dim);
-    const bool is_product = mw_op_info(node->op)->precision == MW_PRECISION_BF16;
+    const bool is_product = mw_op_info(node->op)->precision == MW_PRECISION_HALF;
     for (int f = 0; f < rule.factor_count; f++) {
         if (dim[f] < 0)
             continue;

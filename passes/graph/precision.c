@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Precision: applies `precision bf16` to the types of values.
+/* Precision: applies `precision bf16` or `precision f16` to the types of values.
  *
  * In:  a model that is not differentiated, and graph->precision, the type of its contractions.
- * Out: if that is bf16, the same model with casts; graph->precision is f32, so nothing remains
- *      to apply.
+ * Out: if that is a type of 16 bits, here *half*, the same model with casts; graph->precision is
+ *      f32, so nothing remains to apply.
  *
  * Operators that depend on an input have one of three classes, which the column `precision` of
  * ir/ops.def gives:
- * - BF16: contractions and attention run in bf16;
+ * - HALF: contractions and attention run in half;
  * - F32: reductions, norms, softmax, functions that grow or fall without bound (exp, log) and
  *   terms of losses run in f32;
- * - FOLLOWS: all other operators follow their operands. They run in bf16 if all operands that
- *   depend on an input or count positions are bf16, and there is at least one; else in f32. Weights
+ * - FOLLOWS: all other operators follow their operands. They run in half if all operands that
+ *   depend on an input or count positions are half, and there is at least one; else in f32. Weights
  *   and constants are cast to the type of the others.
- * Operators that depend on no input stay in f32: weights, whose updates are smaller than bf16
- * resolves, positions, and functions of these. So do operators with a type bf16 that the model
- * itself names. A cast gives the type that it names even if it changes nothing, so that a model
- * can keep f32. Metrics, and the values assigned to weights and states, keep their types.
- * Invariant: the model computes the same function up to rounding to bf16.
+ * Operators that depend on no input stay in f32: weights, whose updates are smaller than half
+ * resolves, positions, and functions of these. So do operators with a type of 16 bits that the
+ * model itself names. A cast gives the type that it names even if it changes nothing, so that a
+ * model can keep f32. Metrics, and the values assigned to weights and states, keep their types.
+ * Invariant: the model computes the same function up to rounding to half.
  *
  * The classes are those of automatic mixed precision in PyTorch (torch.amp, "autocast op
  * reference") and TensorFlow (auto_mixed_precision_lists.h). That weights follow is TensorFlow's
- * rule; it makes activations between contractions bf16. Micikevicius et al., "Mixed Precision
+ * rule; it makes activations between contractions half. Micikevicius et al., "Mixed Precision
  * Training", 2018, give the reasons. */
 #include "passes/graph/precision.h"
 
@@ -102,21 +102,21 @@ static MwType followed_type(const Precision *p, const MwNode *node)
         MwValueId operand = node->operands[k];
         if (!p->decides_type[operand.index] || model_type(p, operand) != MW_F32)
             continue;
-        if (current_type(p, operand) != MW_BF16)
+        if (current_type(p, operand) != p->rewrite.from->precision)
             return MW_F32;
         any = true;
     }
-    return any ? MW_BF16 : MW_F32;
+    return any ? p->rewrite.from->precision : MW_F32;
 }
 
-/* Whether the model itself gives an operand or result of the node the type bf16. */
+/* Whether the model itself gives an operand or result of the node a type of 16 bits. */
 static bool is_typed(const Precision *p, const MwNode *node)
 {
     bool typed = false;
     for (int k = 0; k < node->operand_count; k++)
-        typed |= model_type(p, node->operands[k]) == MW_BF16;
+        typed |= mw_type_is_half(model_type(p, node->operands[k]));
     for (int k = 0; k < node->result_count; k++)
-        typed |= model_type(p, (MwValueId){node->first_result + k}) == MW_BF16;
+        typed |= mw_type_is_half(model_type(p, (MwValueId){node->first_result + k}));
     return typed;
 }
 
@@ -126,8 +126,8 @@ static MwType operand_type(const Precision *p, const MwNode *node)
     if (!p->varies[node->first_result] || is_typed(p, node))
         return MW_F32;
     switch (class_of(p->rewrite.from, node)) {
-    case MW_PRECISION_BF16:
-        return MW_BF16;
+    case MW_PRECISION_HALF:
+        return p->rewrite.from->precision;
     case MW_PRECISION_FOLLOWS:
         return followed_type(p, node);
     case MW_PRECISION_F32:
@@ -197,7 +197,7 @@ static void restore_types(Precision *p)
 }
 
 /* The model in mixed precision. */
-static MwGraph *in_bf16(const MwGraph *graph)
+static MwGraph *in_halves(const MwGraph *graph)
 {
     Precision p = {.rewrite = mw_rewrite_begin(graph),
                    .varies = find_dependent(graph->arena, graph, is_input),
@@ -218,10 +218,10 @@ bool mw_pass_precision(MwCompilation *compilation, MwDiags *diags)
     if (mw_graph_has_phase(graph, MW_PHASE_BACKWARD)) {
         mw_diag_error(diags, mw_span_none(),
                       "model '%s' is a dump with gradients, whose types are settled: it cannot "
-                      "become one of precision bf16",
-                      graph->name);
+                      "become one of precision %s",
+                      graph->name, mw_type_name(graph->precision));
         return false;
     }
-    compilation->graph = in_bf16(graph);
+    compilation->graph = in_halves(graph);
     return true;
 }

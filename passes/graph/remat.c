@@ -10,7 +10,7 @@
  * Two kinds of values are recomputed in any layer:
  * - norms, unless the user forbids recomputation: the gradient of a norm reads its operand row
  *   by row as the norm does, so one kernel computes both, with less to store and to read;
- * - casts of bf16 to f32, so that the stored value is bf16.
+ * - casts of floats of 16 bits to f32, so that the stored value has 16 bits.
  * Invariant: the numbers do not change. V.again is the same operator on the same operands, and
  * random masks are functions of position and key. */
 #include "ir/build.h"
@@ -68,10 +68,11 @@ static bool *find_norms(const MwGraph *graph)
     return norms;
 }
 
-/* Whether the node casts bf16 to f32. */
+/* Whether the node casts floats of 16 bits to f32. */
 static bool widens(const MwGraph *graph, const MwNode *node)
 {
-    return node->op == MW_OP_CAST && mw_value_tensor(graph, node->operands[0])->type == MW_BF16 &&
+    return node->op == MW_OP_CAST &&
+           mw_type_is_half(mw_value_tensor(graph, node->operands[0])->type) &&
            mw_node_int(node, MW_ATTR_TYPE) == MW_F32;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Rules of simplify for operators whose operands are constants. A constant has one value in all
  * its elements, so the result has too, and an operator that only moves elements leaves it as it
- * is. Values are computed in double precision. Three cases are left to run time: an i32 result
- * that overflows, a result that is not finite, and bf16, which rounds at every operator. */
+ * is. Values are computed in double precision. Three cases are left to run time: a result that
+ * overflows its integer type, one that is not finite, and floats of 16 bits, which round at every
+ * operator. */
 #include "passes/graph/simplify_rules.h"
 
 #include "ir/arithmetic.h"
@@ -17,19 +18,18 @@ static bool moves_elements(MwOp op)
            op == MW_OP_SLICE || op == MW_OP_IDENTITY;
 }
 
-/* A cast to i32 drops the fraction; a cast to bool compares with zero. */
-static double cast(MwType to, double x)
+/* Of whole numbers a cast takes the low bits: one that the type lacks is left to run time. */
+static double cast(MwType from, MwType to, double x)
 {
-    if (to == MW_I32)
-        return trunc(x);
-    return to == MW_BOOL ? x != 0 : x;
+    return mw_type_is_integer(from) && mw_type_is_integer(to) ? x : mw_type_clamp(to, x);
 }
 
 static bool fold(const MwSimplifyContext *context, const double *operand, double *y)
 {
     const MwNode *node = context->node;
     if (node->op == MW_OP_CAST)
-        *y = cast(mw_simplify_tensor(context)->type, operand[0]);
+        *y = cast(mw_value_tensor(context->rewrite->to, context->operands[0])->type,
+                  mw_simplify_tensor(context)->type, operand[0]);
     else if (moves_elements(node->op))
         *y = operand[0];
     else if (mw_arithmetic_kind(node->op) != MW_ARITHMETIC_NONE)
@@ -37,13 +37,6 @@ static bool fold(const MwSimplifyContext *context, const double *operand, double
     else
         return false;
     return true;
-}
-
-static bool fits(double y, MwType type)
-{
-    if (type == MW_I32)
-        return y >= INT32_MIN && y <= INT32_MAX;
-    return isfinite(y);
 }
 
 MwValueId mw_simplify_constant(const MwSimplifyContext *context)
@@ -55,10 +48,11 @@ MwValueId mw_simplify_constant(const MwSimplifyContext *context)
         return mw_no_value();
     for (int k = 0; k < node->operand_count; k++)
         if (!mw_value_is_constant(graph, context->operands[k], &operand[k]) ||
-            mw_value_tensor(graph, context->operands[k])->type == MW_BF16)
+            mw_type_is_half(mw_value_tensor(graph, context->operands[k])->type))
             return mw_no_value();
     const MwTensor *tensor = mw_simplify_tensor(context);
-    if (tensor->type == MW_BF16 || !fold(context, operand, &y) || !fits(y, tensor->type))
+    if (mw_type_is_half(tensor->type) || !fold(context, operand, &y) || !isfinite(y) ||
+        !mw_type_holds(tensor->type, y))
         return mw_no_value();
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, tensor->type), mw_attr_shape(graph->arena, tensor),
                       mw_attr_float(MW_ATTR_VALUE, y)};

@@ -125,15 +125,16 @@ static MwValueId simplify_select(const MwSimplifyContext *context)
     return mw_no_value();
 }
 
-/* A cast to the type that the operand has, unless types still change; a cast to bf16 of a value
- * that was cast from bf16 to f32. */
+/* A cast to the type that the operand has, unless types still change; a cast to a
+ * float of 16 bits of a value that was cast from that type to f32. */
 static MwValueId simplify_cast(const MwSimplifyContext *context)
 {
     MwType to = mw_simplify_tensor(context)->type;
     if (operand_tensor(context, 0)->type == to)
         return context->rewrite->from->precision == MW_F32 ? context->operands[0] : mw_no_value();
     const MwNode *inner = operand_node(context, 0);
-    if (inner->op == MW_OP_CAST && to == MW_BF16 && operand_tensor(context, 0)->type == MW_F32)
+    if (inner->op == MW_OP_CAST && mw_type_is_half(to) &&
+        operand_tensor(context, 0)->type == MW_F32)
         return if_same_type(context, inner->operands[0]);
     return mw_no_value();
 }

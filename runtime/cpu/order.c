@@ -5,7 +5,7 @@
  * becomes a sorted list in place (Williams, "Algorithm 232: Heapsort", CACM 7(6), 1964). It takes
  * n log k comparisons at most for k of n elements, and nearly n where k is small: an element that
  * does not go into the heap is compared with the root alone. */
-#include "base/tensor.h"
+#include "base/element.h"
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
 
@@ -89,21 +89,37 @@ bool mw_cpu_top_k(void *const *operands, const MwKernelArg *args, MwFault *fault
     return true;
 }
 
+static void add_floats(const float *from, int64_t columns, int64_t first, int64_t step, float *to)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < columns; i++) {
+        sum += (double)from[first + i * step];
+        to[first + i * step] = (float)sum;
+    }
+}
+
+/* Sums wrap. */
+static void add_integers(MwType type, const void *from, int64_t columns, int64_t first,
+                         int64_t step, void *to)
+{
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < columns; i++) {
+        sum += (uint64_t)mw_element_integer(type, from, first + i * step);
+        mw_element_put_integer(type, to, first + i * step, (int64_t)sum);
+    }
+}
+
 bool mw_cpu_cumsum(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
     const int64_t columns = args[MW_ALONG_COLUMNS].i, inverse = args[MW_CUMSUM_INVERSE].i;
-    const bool is_i32 = args[MW_ALONG_TYPE].i == MW_I32;
+    const MwType type = (MwType)args[MW_ALONG_TYPE].i;
     (void)fault;
     for (int64_t r = 0; r < args[MW_ALONG_ROWS].i; r++) {
-        double sum = 0;
-        for (int64_t i = 0; i < columns; i++) {
-            const int64_t at = r * columns + (inverse ? columns - 1 - i : i);
-            sum += is_i32 ? ((const int32_t *)operands[0])[at] : ((const float *)operands[0])[at];
-            if (is_i32)
-                ((int32_t *)operands[1])[at] = (int32_t)(int64_t)sum;
-            else
-                ((float *)operands[1])[at] = (float)sum;
-        }
+        const int64_t first = r * columns + (inverse ? columns - 1 : 0), step = inverse ? -1 : 1;
+        if (type == MW_F32)
+            add_floats(operands[0], columns, first, step, operands[1]);
+        else
+            add_integers(type, operands[0], columns, first, step, operands[1]);
     }
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread combines elements one after another, in order of member and in f32; bf16 is rounded
- * once. */
+/* A thread combines elements one after another, in order of member and in f32; floats of 16
+ * bits are rounded once. */
 #include "runtime/cuda/combine.h"
 
 #include "runtime/cuda/element.h"
@@ -32,15 +32,15 @@ static __device__ __forceinline__ float add(MwCombine combine, float sum, float 
     return sum; /* there is no other */
 }
 
-static __global__ void combine_floats(int is_bf16, MwCombine combine, const void *__restrict__ from,
+static __global__ void combine_floats(int type, MwCombine combine, const void *__restrict__ from,
                                       int members, int64_t count, void *__restrict__ to)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-        float sum = mw_element_load(from, i, is_bf16);
+        float sum = mw_element_load(from, i, type);
         for (int m = 1; m < members; m++)
-            sum = add(combine, sum, mw_element_load(from, m * count + i, is_bf16));
-        mw_element_store(to, i, is_bf16, sum);
+            sum = add(combine, sum, mw_element_load(from, m * count + i, type));
+        mw_element_store(to, i, type, sum);
     }
 }
 
@@ -51,6 +51,6 @@ void mw_cuda_combine(MwType type, MwCombine combine, const void *from, int membe
     const int blocks = (int)mw_min(mw_ceil_div(count, THREADS), MOST_BLOCKS);
     if (count > 0)
         MW_LAUNCH(combine_floats, blocks, THREADS, stream,
-                  (type == MW_BF16, combine, from, members, count, to));
+                  ((int)type, combine, from, members, count, to));
 }
 MW_C_END

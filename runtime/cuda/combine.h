@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* to[i] = the combination over all members m of element m * count + i of `from`, for f32 and bf16,
+/* to[i] = the combination over all members m of element m * count + i of `from`, for floats,
  * queued on `stream` (a cudaStream_t). Addresses are of the device; `to` and `from` do not overlap.
  * cudaGetLastError() reports a launch that CUDA refuses. */
 void mw_cuda_combine(MwType type, MwCombine combine, const void *from, int members, int64_t count,

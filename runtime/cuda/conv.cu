@@ -21,7 +21,7 @@ typedef enum { FORWARD, TRANSPOSE, FILTER } Form;
 typedef struct {
     Windows windows;
     int channels, features; /* of a group */
-    int groups, filter_is_bf16;
+    int groups, filter_type;
     int64_t m, n, k, m_tiles, n_tiles;
 } Product;
 
@@ -41,7 +41,7 @@ static __device__ __forceinline__ float a_element(const Product *p, Form form, c
     const int64_t point = form == TRANSPOSE ? over(w, &place, tap.at) : under(w, &place, tap.at);
     return point < 0 ? 0
                      : mw_element_load(image, (point * p->groups + group) * inner + tapped % inner,
-                                       w->is_bf16);
+                                       w->type);
 }
 
 /* ---- B and the result ---- */
@@ -60,10 +60,10 @@ static __device__ __forceinline__ float b_element(const Product *p, Form form, c
     if (k >= p->k || n >= p->n)
         return 0;
     if (form == FILTER)
-        return mw_element_load(b, (k * p->groups + group) * p->features + n, p->windows.is_bf16);
+        return mw_element_load(b, (k * p->groups + group) * p->features + n, p->windows.type);
     const int64_t at = form == FORWARD ? filter_at(p, group, k / p->channels, k % p->channels, n)
                                        : filter_at(p, group, k / p->features, n, k % p->features);
-    return mw_element_load(b, at, p->filter_is_bf16);
+    return mw_element_load(b, at, p->filter_type);
 }
 
 static __device__ __forceinline__ void store(const Product *p, Form form, void *c, int group,
@@ -73,9 +73,9 @@ static __device__ __forceinline__ void store(const Product *p, Form form, void *
         return;
     if (form == FILTER)
         mw_element_store(c, filter_at(p, group, m / p->channels, m % p->channels, n),
-                         p->filter_is_bf16, value);
+                         p->filter_type, value);
     else
-        mw_element_store(c, (m * p->groups + group) * p->n + n, p->windows.is_bf16, value);
+        mw_element_store(c, (m * p->groups + group) * p->n + n, p->windows.type, value);
 }
 
 /* ---- The product ---- */
@@ -162,7 +162,7 @@ static Product product_of(const MwKernelArg *args, Form form)
     p.groups = (int)args[MW_CONV_GROUPS].i;
     p.channels = p.windows.channels / p.groups;
     p.features = (int)args[MW_CONV_FEATURES].i / p.groups;
-    p.filter_is_bf16 = args[MW_CONV_FILTER_TYPE].i == MW_BF16;
+    p.filter_type = (int)args[MW_CONV_FILTER_TYPE].i;
     const int64_t taps = volume(p.windows.size);
     const int64_t places = p.windows.batch * volume(p.windows.out);
     p.m = form == FORWARD     ? places

@@ -1,29 +1,50 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements as f32, for kernels whose matrices are f32 or bf16 by a flag. */
+/* Elements as f32, for kernels whose matrices are f32, bf16 or f16 by an argument. */
 #ifndef MW_RUNTIME_CUDA_ELEMENT_H
 #define MW_RUNTIME_CUDA_ELEMENT_H
 
+#include "base/tensor.h"
 #include "runtime/cuda/launch.h"
 
 #include <stdint.h>
 
-static __device__ __forceinline__ float mw_element_load(const void *from, int64_t i, int is_bf16)
+/* For a C compiler, tests/kernels/cuda_shim.h has functions with the same names and meaning. */
+#ifdef __CUDACC__
+static __device__ __forceinline__ float mw_half_load(uint16_t half)
 {
-    return is_bf16 ? __uint_as_float((unsigned)((const uint16_t *)from)[i] << 16)
-                   : ((const float *)from)[i];
+    float value;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
+    return value;
 }
 
-/* Rounds to the nearest bf16, ties to even; NaN stays NaN. */
-static __device__ __forceinline__ void mw_element_store(void *to, int64_t i, int is_bf16,
-                                                        float value)
+static __device__ __forceinline__ uint16_t mw_half_store(float value)
 {
-    if (!is_bf16) {
+    uint16_t half;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
+    return half;
+}
+#endif
+
+/* `type` is an MwType. */
+static __device__ __forceinline__ float mw_element_load(const void *from, int64_t i, int type)
+{
+    if (type == MW_F32)
+        return ((const float *)from)[i];
+    const uint16_t half = ((const uint16_t *)from)[i];
+    return type == MW_BF16 ? __uint_as_float((unsigned)half << 16) : mw_half_load(half);
+}
+
+/* Rounds to the nearest, ties to even; NaN stays NaN. */
+static __device__ __forceinline__ void mw_element_store(void *to, int64_t i, int type, float value)
+{
+    if (type == MW_F32) {
         ((float *)to)[i] = value;
         return;
     }
     const unsigned bits = __float_as_uint(value);
-    ((uint16_t *)to)[i] = (uint16_t)(value != value ? (bits >> 16) | 0x40
-                                                    : (bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+    const unsigned rounded =
+        value != value ? (bits >> 16) | 0x40 : (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    ((uint16_t *)to)[i] = type == MW_BF16 ? (uint16_t)rounded : mw_half_store(value);
 }
 
 #endif

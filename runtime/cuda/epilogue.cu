@@ -36,7 +36,7 @@ static __device__ __forceinline__ float gelu_slope(float x)
 /* The shape of a product; `ld` is its row stride in elements. */
 typedef struct {
     int64_t rows, columns, ld;
-    int is_bf16;
+    int type;
 } Shape;
 
 /* The index in memory of element i, where elements are counted row by row without the gaps between
@@ -54,12 +54,12 @@ static __global__ void __launch_bounds__(THREADS)
     const int64_t step = (int64_t)gridDim.x * blockDim.x, count = shape.rows * shape.columns;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
         const int64_t at = place(&shape, i);
-        float x = mw_element_load(aux ? aux : c, at, shape.is_bf16);
+        float x = mw_element_load(aux ? aux : c, at, shape.type);
         if (bias)
-            x += mw_element_load(bias, i % shape.columns, shape.is_bf16);
+            x += mw_element_load(bias, i % shape.columns, shape.type);
         if (aux)
-            mw_element_store(aux, at, shape.is_bf16, x);
-        mw_element_store(c, at, shape.is_bf16, has_gelu ? gelu(x) : x);
+            mw_element_store(aux, at, shape.type, x);
+        mw_element_store(c, at, shape.type, has_gelu ? gelu(x) : x);
     }
 }
 
@@ -69,8 +69,8 @@ static __global__ void __launch_bounds__(THREADS)
     const int64_t step = (int64_t)gridDim.x * blockDim.x, count = shape.rows * shape.columns;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
         const int64_t at = place(&shape, i);
-        const float slope = gelu_slope(mw_element_load(aux, at, shape.is_bf16));
-        mw_element_store(c, at, shape.is_bf16, mw_element_load(c, at, shape.is_bf16) * slope);
+        const float slope = gelu_slope(mw_element_load(aux, at, shape.type));
+        mw_element_store(c, at, shape.type, mw_element_load(c, at, shape.type) * slope);
     }
 }
 
@@ -79,11 +79,11 @@ static __global__ void __launch_bounds__(THREADS)
 typedef struct {
     const void *at;
     int64_t rows, columns, row, column;
-    int is_bf16;
+    int type;
 } Summed;
 
 static __global__ void __launch_bounds__(SUM_THREADS)
-    add_rows(Summed from, void *__restrict__ sums, int is_bf16)
+    add_rows(Summed from, void *__restrict__ sums, int type)
 {
     __shared__ double part[SUM_ROWS][SUM_COLUMNS];
     const unsigned lane = threadIdx.x / SUM_COLUMNS, own = threadIdx.x % SUM_COLUMNS;
@@ -91,40 +91,39 @@ static __global__ void __launch_bounds__(SUM_THREADS)
     double sum = 0;
     MW_UNROLL_BY(8)
     for (int64_t row = lane; row < from.rows && column < from.columns; row += SUM_ROWS)
-        sum +=
-            (double)mw_element_load(from.at, row * from.row + column * from.column, from.is_bf16);
+        sum += (double)mw_element_load(from.at, row * from.row + column * from.column, from.type);
     part[lane][own] = sum;
     __syncthreads();
     for (int i = 1; i < SUM_ROWS && lane == 0; i++)
         sum += part[i][own];
     if (lane == 0 && column < from.columns)
-        mw_element_store(sums, column, is_bf16, (float)sum);
+        mw_element_store(sums, column, type, (float)sum);
 }
 
-static char *element_of(void *operand, int64_t element, int is_bf16)
+static char *element_of(void *operand, int64_t element, int type)
 {
-    return (char *)operand + element * (is_bf16 ? 2 : 4);
+    return (char *)operand + element * (type == MW_F32 ? 4 : 2);
 }
 
 static void sum_operand(const MwGemmExtras *extras, void *const *operands, const MwKernelArg *args,
                         void *stream)
 {
-    const int which = extras->summed, is_bf16 = args[MW_GEMM_TYPE].i == MW_BF16;
+    const int which = extras->summed, type = (int)args[MW_GEMM_TYPE].i;
     const int is_turned = args[MW_GEMM_TRANS_A + which].i != 0;
     const int64_t ld = args[MW_GEMM_LDA + which].i;
     /* The sum is over k: over the columns of a, and over the rows of b, unless they are
      * transposed. */
     const int k_is_inner = which == 0 ? !is_turned : is_turned;
     Summed from;
-    from.at = element_of(operands[which], args[MW_GEMM_A_OFFSET + which].i, is_bf16);
+    from.at = element_of(operands[which], args[MW_GEMM_A_OFFSET + which].i, type);
     from.rows = args[MW_GEMM_K].i;
     from.columns = args[which == 0 ? MW_GEMM_M : MW_GEMM_N].i;
     from.row = k_is_inner ? 1 : ld;
     from.column = k_is_inner ? ld : 1;
-    from.is_bf16 = is_bf16;
+    from.type = type;
     const int blocks = (int)((from.columns + SUM_COLUMNS - 1) / SUM_COLUMNS);
     MW_LAUNCH(add_rows, blocks, SUM_THREADS, stream,
-              (from, operands[extras->sums], args[MW_GEMM_C_TYPE].i == MW_BF16));
+              (from, operands[extras->sums], (int)args[MW_GEMM_C_TYPE].i));
 }
 
 MW_C_BEGIN
@@ -132,15 +131,15 @@ void mw_cuda_epilogue(MwRoutine routine, void *const *operands, const MwKernelAr
                       void *stream)
 {
     const MwGemmExtras *extras = mw_gemm_extras(routine);
-    const int is_bf16 = args[MW_GEMM_C_TYPE].i == MW_BF16;
+    const int type = (int)args[MW_GEMM_C_TYPE].i;
     Shape shape;
     shape.rows = args[MW_GEMM_M].i;
     shape.columns = args[MW_GEMM_N].i;
     shape.ld = args[MW_GEMM_LDC].i;
-    shape.is_bf16 = is_bf16;
+    shape.type = type;
     const int64_t offset = args[MW_GEMM_C_OFFSET].i;
-    void *c = element_of(operands[2], offset, is_bf16);
-    void *aux = extras->aux ? element_of(operands[extras->aux], offset, is_bf16) : NULL;
+    void *c = element_of(operands[2], offset, type);
+    void *aux = extras->aux ? element_of(operands[extras->aux], offset, type) : NULL;
     const void *bias = extras->bias ? operands[extras->bias] : NULL;
     const int blocks = (int)mw_min(mw_ceil_div(shape.rows * shape.columns, THREADS), MOST_BLOCKS);
     if (extras->sums)

@@ -118,7 +118,10 @@ static void split_batches(const Shape *shape, Batch *inner, Batch *outer)
     }
 }
 
-static const cudaDataType_t data_types[] = {[MW_F32] = CUDA_R_32F, [MW_BF16] = CUDA_R_16BF};
+static const cudaDataType_t data_types[MW_TYPE_COUNT] = {
+#define TYPE(id, name, bytes, kind, element, scalar, npy, nccl, cuda) [MW_##id] = cuda,
+#include "base/types.def"
+};
 
 /* The layout of the matrix as it is stored, column-major: the columns of the routine are its
  * rows. */

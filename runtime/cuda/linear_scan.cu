@@ -17,7 +17,7 @@ enum { THREADS = 256, MOST_COLUMNS = 32, MOST_BLOCKS = 65535 };
  * two, and THREADS / columns segments of `length` steps. */
 typedef struct {
     int64_t outer, steps, inner, tiles, length;
-    int columns, reverse, is_bf16;
+    int columns, reverse, type;
 } Scan;
 
 static __global__ void __launch_bounds__(THREADS)
@@ -35,8 +35,8 @@ static __global__ void __launch_bounds__(THREADS)
             tile / z.tiles * z.steps * z.inner + i + (z.reverse ? (z.steps - 1) * z.inner : 0);
         float a = 1, before = 0;
         for (int64_t s = begin; s < end && i < z.inner; s++) {
-            const float d = s ? mw_element_load(decay, first + s * stride, z.is_bf16) : 0;
-            before = mw_element_load(x, first + s * stride, z.is_bf16) + (s ? d * before : 0);
+            const float d = s ? mw_element_load(decay, first + s * stride, z.type) : 0;
+            before = mw_element_load(x, first + s * stride, z.type) + (s ? d * before : 0);
             a *= d;
         }
         factor[threadIdx.x] = a;
@@ -47,10 +47,10 @@ static __global__ void __launch_bounds__(THREADS)
             before =
                 before != 0 ? factor[t] * before + sum[t] : sum[t]; /* a factor may be infinite */
         for (int64_t s = begin; s < end && i < z.inner; s++) {
-            const float added = mw_element_load(x, first + s * stride, z.is_bf16);
+            const float added = mw_element_load(x, first + s * stride, z.type);
             before =
-                s ? mw_element_load(decay, first + s * stride, z.is_bf16) * before + added : added;
-            mw_element_store(y, first + s * stride, z.is_bf16, before);
+                s ? mw_element_load(decay, first + s * stride, z.type) * before + added : added;
+            mw_element_store(y, first + s * stride, z.type, before);
         }
         __syncthreads();
     }
@@ -67,7 +67,7 @@ void mw_cuda_linear_scan(void *const *operands, const MwKernelArg *args, void *s
               0,
               1,
               args[MW_LINEAR_SCAN_REVERSE].i != 0,
-              args[MW_LINEAR_SCAN_TYPE].i == MW_BF16};
+              (int)args[MW_LINEAR_SCAN_TYPE].i};
     while (z.columns < z.inner && z.columns < MOST_COLUMNS)
         z.columns *= 2;
     const int segments = THREADS / z.columns;

@@ -151,7 +151,7 @@ static bool has_operation(MwType type, MwCombine combine, ncclRedOp_t *operation
     switch (combine) {
     case MW_COMBINE_SUM:
         *operation = ncclSum;
-        return type != MW_BF16;
+        return !mw_type_is_half(type);
     case MW_COMBINE_MAX: /* that of NCCL may lose NaN */
         return !mw_type_is_float(type);
     case MW_COMBINE_LOGSUMEXP:
@@ -164,10 +164,10 @@ static bool has_operation(MwType type, MwCombine combine, ncclRedOp_t *operation
 
 static ncclDataType_t element_type(MwType type)
 {
-    static const ncclDataType_t types[MW_TYPE_COUNT] = {[MW_F32] = ncclFloat32,
-                                                        [MW_BF16] = ncclBfloat16,
-                                                        [MW_I32] = ncclInt32,
-                                                        [MW_BOOL] = ncclUint8};
+    static const ncclDataType_t types[MW_TYPE_COUNT] = {
+#define TYPE(id, name, bytes, kind, element, scalar, npy, nccl, ...) [MW_##id] = nccl,
+#include "base/types.def"
+    };
     return types[type];
 }
 

@@ -27,7 +27,7 @@ static __device__ __forceinline__ uint64_t rank_of(float x, int64_t id, uint32_t
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    top_k(const void *__restrict__ x, int is_bf16, int64_t rows, int64_t columns, int64_t count,
+    top_k(const void *__restrict__ x, int type, int64_t rows, int64_t columns, int64_t count,
           uint32_t mirror, void *__restrict__ values, int32_t *__restrict__ ids)
 {
     const int64_t lane = threadIdx.x % WARP;
@@ -39,8 +39,7 @@ static __global__ void __launch_bounds__(THREADS)
             uint64_t best = 0;
             MW_UNROLL_BY(4)
             for (int64_t i = lane; i < columns; i += WARP) {
-                const uint64_t rank =
-                    rank_of(mw_element_load(x, r * columns + i, is_bf16), i, mirror);
+                const uint64_t rank = rank_of(mw_element_load(x, r * columns + i, type), i, mirror);
                 best = rank < last && rank > best ? rank : best;
             }
             for (int lanes = WARP / 2; lanes; lanes /= 2) {
@@ -51,47 +50,63 @@ static __global__ void __launch_bounds__(THREADS)
             if (lane == k % WARP) {
                 const int32_t id = (int32_t)(0xfffffffeu - (uint32_t)best);
                 ids[r * count + k] = id;
-                mw_element_store(values, r * count + k, is_bf16,
-                                 mw_element_load(x, r * columns + id, is_bf16));
+                mw_element_store(values, r * count + k, type,
+                                 mw_element_load(x, r * columns + id, type));
             }
         }
     }
+}
+
+/* Element `at` of integers of the type. */
+static __device__ __forceinline__ int64_t load_integer(const void *x, int64_t at, int type)
+{
+    return type == MW_I64 ? ((const int64_t *)x)[at] : ((const int32_t *)x)[at];
+}
+
+static __device__ __forceinline__ void store_integer(void *y, int64_t at, int type, int64_t sum)
+{
+    if (type == MW_I64)
+        ((int64_t *)y)[at] = sum;
+    else
+        ((int32_t *)y)[at] = (int32_t)sum;
 }
 
 /* The lanes of a warp exchange sums of 1, 2, 4, ... of them with those of their neighbours. */
-static __global__ void __launch_bounds__(THREADS)
-    cumsum(const void *__restrict__ x, int64_t type, int64_t rows, int64_t columns, int inverse,
-           void *__restrict__ y)
-{
-    const int64_t lane = threadIdx.x % WARP;
-    const int64_t step = (int64_t)gridDim.x * (THREADS / WARP);
-    for (int64_t r = (int64_t)blockIdx.x * (THREADS / WARP) + threadIdx.x / WARP; r < rows;
-         r += step) {
-        double before = 0;
-        for (int64_t first = 0; first < columns; first += WARP) {
-            const int64_t i = first + lane;
-            const int64_t at = r * columns + (inverse ? columns - 1 - i : i);
-            double all = 0;
-            if (i < columns)
-                all = type == MW_I32 ? ((const int32_t *)x)[at]
-                                     : mw_element_load(x, at, type == MW_BF16);
-            double sum = before + all;
-            for (int lanes = 1; lanes < WARP; lanes *= 2) {
-                const double other = __shfl_xor_sync(0xffffffff, all, lanes);
-                sum += lane & lanes ? other : 0;
-                all += other;
-            }
-            if (i < columns && type == MW_I32)
-                ((int32_t *)y)[at] = (int32_t)(int64_t)sum;
-            else if (i < columns)
-                mw_element_store(y, at, type == MW_BF16, (float)sum);
-            before += all;
-        }
+#define CUMSUM(name, wide, exchanged, load, store)                                                 \
+    static __global__ void __launch_bounds__(THREADS)                                              \
+        name(const void *__restrict__ x, int type, int64_t rows, int64_t columns, int inverse,     \
+             void *__restrict__ y)                                                                 \
+    {                                                                                              \
+        const int64_t lane = threadIdx.x % WARP;                                                   \
+        const int64_t step = (int64_t)gridDim.x * (THREADS / WARP);                                \
+        for (int64_t r = (int64_t)blockIdx.x * (THREADS / WARP) + threadIdx.x / WARP; r < rows;    \
+             r += step) {                                                                          \
+            wide before = 0;                                                                       \
+            for (int64_t first = 0; first < columns; first += WARP) {                              \
+                const int64_t i = first + lane;                                                    \
+                const int64_t at = r * columns + (inverse ? columns - 1 - i : i);                  \
+                exchanged all = 0;                                                                 \
+                if (i < columns)                                                                   \
+                    all = load(x, at, type);                                                       \
+                wide sum = before + (wide)all;                                                     \
+                for (int lanes = 1; lanes < WARP; lanes *= 2) {                                    \
+                    const exchanged other = __shfl_xor_sync(0xffffffff, all, lanes);               \
+                    sum += lane & lanes ? (wide)other : 0;                                         \
+                    all += other;                                                                  \
+                }                                                                                  \
+                if (i < columns)                                                                   \
+                    store(y, at, type, sum);                                                       \
+                before += (wide)all;                                                               \
+            }                                                                                      \
+        }                                                                                          \
     }
-}
+
+#define STORE_FLOAT(y, at, type, sum) mw_element_store(y, at, type, (float)(sum))
+CUMSUM(cumsum_floats, double, double, mw_element_load, STORE_FLOAT)
+CUMSUM(cumsum_integers, int64_t, long long, load_integer, store_integer)
 
 static __global__ void __launch_bounds__(THREADS)
-    take_along_grad(const int32_t *__restrict__ ids, const void *__restrict__ d, int is_bf16,
+    take_along_grad(const int32_t *__restrict__ ids, const void *__restrict__ d, int type,
                     int64_t elements, int64_t columns, int64_t count, void *__restrict__ dx)
 {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -100,8 +115,8 @@ static __global__ void __launch_bounds__(THREADS)
         float sum = 0;
         for (int64_t k = first; k < first + count; k++)
             if (ids[k] == column)
-                sum += mw_element_load(d, k, is_bf16);
-        mw_element_store(dx, i, is_bf16, sum);
+                sum += mw_element_load(d, k, type);
+        mw_element_store(dx, i, type, sum);
     }
 }
 
@@ -118,7 +133,7 @@ void mw_cuda_top_k(void *const *operands, const MwKernelArg *args, void *stream)
     const int64_t rows = args[MW_ALONG_ROWS].i;
     const int blocks = blocks_for(rows, THREADS / WARP);
     MW_LAUNCH(top_k, blocks, THREADS, stream,
-              (operands[0], args[MW_ALONG_TYPE].i == MW_BF16, rows, args[MW_ALONG_COLUMNS].i,
+              (operands[0], (int)args[MW_ALONG_TYPE].i, rows, args[MW_ALONG_COLUMNS].i,
                args[MW_ALONG_COUNT].i, args[MW_TOP_K_ASCENDING].i ? 0xffffffffu : 0u, operands[1],
                (int32_t *)operands[2]));
 }
@@ -127,9 +142,15 @@ void mw_cuda_cumsum(void *const *operands, const MwKernelArg *args, void *stream
 {
     const int64_t rows = args[MW_ALONG_ROWS].i;
     const int blocks = blocks_for(rows, THREADS / WARP);
-    MW_LAUNCH(cumsum, blocks, THREADS, stream,
-              (operands[0], args[MW_ALONG_TYPE].i, rows, args[MW_ALONG_COLUMNS].i,
-               args[MW_CUMSUM_INVERSE].i != 0, operands[1]));
+    const int type = (int)args[MW_ALONG_TYPE].i;
+    if (type == MW_I32 || type == MW_I64)
+        MW_LAUNCH(cumsum_integers, blocks, THREADS, stream,
+                  (operands[0], type, rows, args[MW_ALONG_COLUMNS].i,
+                   args[MW_CUMSUM_INVERSE].i != 0, operands[1]));
+    else
+        MW_LAUNCH(cumsum_floats, blocks, THREADS, stream,
+                  (operands[0], type, rows, args[MW_ALONG_COLUMNS].i,
+                   args[MW_CUMSUM_INVERSE].i != 0, operands[1]));
 }
 
 void mw_cuda_take_along_grad(void *const *operands, const MwKernelArg *args, void *stream)
@@ -138,8 +159,8 @@ void mw_cuda_take_along_grad(void *const *operands, const MwKernelArg *args, voi
     const int64_t elements = args[MW_ALONG_ROWS].i * columns;
     const int blocks = blocks_for(elements, THREADS);
     MW_LAUNCH(take_along_grad, blocks, THREADS, stream,
-              ((const int32_t *)operands[0], operands[1], args[MW_ALONG_TYPE].i == MW_BF16,
-               elements, columns, args[MW_ALONG_COUNT].i, operands[2]));
+              ((const int32_t *)operands[0], operands[1], (int)args[MW_ALONG_TYPE].i, elements,
+               columns, args[MW_ALONG_COUNT].i, operands[2]));
 }
 
 MW_C_END

@@ -21,7 +21,7 @@ static __device__ __forceinline__ float pooled(const Windows *w, const void *x, 
         const int64_t at = under(w, window, tap.at);
         if (at < 0)
             continue;
-        const float value = mw_element_load(x, at * w->channels + channel, w->is_bf16);
+        const float value = mw_element_load(x, at * w->channels + channel, w->type);
         if (!is_max)
             so_far += value;
         else if (!(value <= so_far) && so_far == so_far) /* NaN stays */
@@ -43,7 +43,7 @@ static __device__ __forceinline__ int is_greatest(const Windows *w, const void *
         const int64_t at = under(w, window, tap.at);
         if (at < 0)
             continue;
-        const float value = mw_element_load(x, at * w->channels + channel, w->is_bf16);
+        const float value = mw_element_load(x, at * w->channels + channel, w->type);
         if (best < 0 || (!(value <= most) && most == most)) {
             best = at;
             most = value;
@@ -58,7 +58,7 @@ static __global__ void __launch_bounds__(THREADS)
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
         const Point window = point_at(i / w.channels, w.out);
-        mw_element_store(y, i, w.is_bf16, pooled(&w, x, &window, (int)(i % w.channels), is_max));
+        mw_element_store(y, i, w.type, pooled(&w, x, &window, (int)(i % w.channels), is_max));
     }
 }
 
@@ -81,9 +81,9 @@ static __global__ void __launch_bounds__(THREADS)
                 continue;
             const Point window = point_at(y, w.out);
             if (!x || is_greatest(&w, x, &window, channel, point))
-                sum += mw_element_load(d, y * w.channels + channel, w.is_bf16);
+                sum += mw_element_load(d, y * w.channels + channel, w.type);
         }
-        mw_element_store(dx, i, w.is_bf16, sum);
+        mw_element_store(dx, i, w.type, sum);
     }
 }
 

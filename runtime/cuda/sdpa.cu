@@ -10,8 +10,8 @@
  * never stored, and the scratch operand is not used. Heads wider than 128 are done 128 columns of
  * the output at a time, each time with the scores computed again. Every sum has a fixed order.
  *
- * Calls in bf16 that sdpa_bf16.cu does not take are computed in f32: operands are converted when
- * they are loaded, and the output is rounded when it is stored.
+ * Calls in f16, and those in bf16 that sdpa_bf16.cu does not take, are computed in f32: operands
+ * are converted when they are loaded, and the output is rounded when it is stored.
  *
  * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers with 16 bytes spilled for 9.0 and
  * none for 8.0, so that 3 blocks fit on a multiprocessor; for others at most 255 registers with
@@ -170,6 +170,7 @@ KERNEL(sdpa_64, ALIGNED_F32, 64, 3)
 KERNEL(sdpa_wide, ALIGNED_F32, MOST_WIDTH, 2)
 KERNEL(sdpa_any, ANY_F32, MOST_WIDTH, 2)
 KERNEL(sdpa_any_bf16, ANY_BF16, MOST_WIDTH, 2)
+KERNEL(sdpa_any_f16, ANY_F16, MOST_WIDTH, 2)
 #undef KERNEL
 
 /* `results` are out and lse. */
@@ -184,8 +185,11 @@ static void run(void *const *operands, const void *mask, void *const *results,
     const int blocks = z.b * z.h * tiles_of(z.s, TILE);
     if (mw_cuda_sdpa_bf16(&z, &in, out, lse, stream))
         return;
-    if (is_bf16(z.rows))
+    if (type_of(z.rows) == MW_BF16)
         MW_LAUNCH_SHARED(sdpa_any_bf16, blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (z, in, out, lse));
+    else if (z.rows == ANY_F16)
+        MW_LAUNCH_SHARED(sdpa_any_f16, blocks, THREADS, SHARED_FLOATS * 4, stream,
                          (z, in, out, lse));
     else if (z.rows == ANY_F32)
         MW_LAUNCH_SHARED(sdpa_any, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));

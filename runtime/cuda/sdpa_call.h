@@ -29,7 +29,8 @@ typedef enum {
     ALIGNED_F32,  /* every row is aligned to 16 bytes and has a multiple of 4 columns */
     ALIGNED_BF16, /* every row is aligned to 16 bytes and has a multiple of 8 columns */
     ANY_F32,      /* no alignment */
-    ANY_BF16      /* no alignment */
+    ANY_BF16,     /* no alignment */
+    ANY_F16       /* no alignment */
 } Rows;
 
 /* A matrix of one head in global memory: element (row, column) has index row * stride + column. */
@@ -87,22 +88,28 @@ typedef struct {
     const Gradient *grad;
 } GradientCall;
 
-static inline __host__ __device__ int is_bf16(Rows kind)
+static inline __host__ __device__ MwType type_of(Rows kind)
 {
-    return kind == ALIGNED_BF16 || kind == ANY_BF16;
+    return kind == ANY_F16 ? MW_F16 : kind == ALIGNED_BF16 || kind == ANY_BF16 ? MW_BF16 : MW_F32;
+}
+
+/* Rows of elements of a type, of which nothing is known. */
+static inline Rows any_of(int64_t type)
+{
+    return type == MW_F16 ? ANY_F16 : type == MW_BF16 ? ANY_BF16 : ANY_F32;
 }
 
 /* The address of element `element` of a tensor. */
 static inline __host__ __device__ const void *element_at(const void *tensor, int64_t element,
                                                          Rows kind)
 {
-    return (const char *)tensor + element * (is_bf16(kind) ? 2 : 4);
+    return (const char *)tensor + element * (type_of(kind) == MW_F32 ? 4 : 2);
 }
 
 /* True if rows of d elements, `row` elements apart, can be read 16 bytes at a time. */
 static inline int is_aligned(const void *at, int64_t row, int64_t d, Rows kind)
 {
-    const int64_t piece = is_bf16(kind) ? 8 : 4;
+    const int64_t piece = type_of(kind) == MW_F32 ? 4 : 8;
     return (uintptr_t)at % 16 == 0 && row % piece == 0 && d % piece == 0;
 }
 
@@ -110,12 +117,12 @@ static inline int is_aligned(const void *at, int64_t row, int64_t d, Rows kind)
 static inline void want_aligned(Sizes *z, const void *dense)
 {
     if (!is_aligned(dense, 0, z->d, z->rows))
-        z->rows = is_bf16(z->rows) ? ANY_BF16 : ANY_F32;
+        z->rows = any_of(type_of(z->rows));
 }
 
 static inline Inputs inputs_of(void *const *operands, const MwKernelArg *args)
 {
-    const Rows kind = args[MW_SDPA_TYPE].i == MW_BF16 ? ANY_BF16 : ANY_F32;
+    const Rows kind = any_of(args[MW_SDPA_TYPE].i);
     Inputs in;
     in.q = element_at(operands[0], args[MW_SDPA_Q_OFFSET].i, kind);
     in.k = element_at(operands[1], args[MW_SDPA_K_OFFSET].i, kind);
@@ -146,7 +153,7 @@ static inline Mask mask_of(const MwKernelArg *args, const void *at)
 static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in, const void *mask)
 {
     const int64_t window = args[MW_SDPA_WINDOW].i, reach = window ? window - 1 : INT32_MAX;
-    const int is_half = args[MW_SDPA_TYPE].i == MW_BF16;
+    const int64_t type = args[MW_SDPA_TYPE].i;
     Sizes z;
     z.b = (int)args[MW_SDPA_B].i;
     z.s = (int)args[MW_SDPA_S].i;
@@ -164,10 +171,10 @@ static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in, const vo
     z.soft_cap = (float)args[MW_SDPA_SOFT_CAP].f;
     z.cap_rate = z.soft_cap > 0 ? 2 * LOG2_E / z.soft_cap : 0;
     z.mask = mask_of(args, mask);
-    z.rows = is_half ? ALIGNED_BF16 : ALIGNED_F32;
+    z.rows = type == MW_F16 ? ANY_F16 : type == MW_BF16 ? ALIGNED_BF16 : ALIGNED_F32;
     if (!is_aligned(in->q, z.q_row, z.d, z.rows) || !is_aligned(in->k, z.k_row, z.d, z.rows) ||
         !is_aligned(in->v, z.v_row, z.d, z.rows))
-        z.rows = is_half ? ANY_BF16 : ANY_F32;
+        z.rows = any_of(type);
     return z;
 }
 
@@ -274,7 +281,7 @@ static __device__ __noinline__ float mask_addend(const void *mask, int64_t eleme
         return -INFINITY;
     if (type == MW_BOOL)
         return ((const uint8_t *)mask)[element] ? 0 : -INFINITY;
-    return mw_element_load(mask, element, type == MW_BF16);
+    return mw_element_load(mask, element, type);
 }
 
 /* Adds the mask times `unit` to the score of a query and a key of the block at `at`, which becomes

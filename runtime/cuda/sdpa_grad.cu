@@ -12,8 +12,8 @@
  * wider than 128 are done 128 columns at a time. The gradient of a mask is another kernel, in which
  * a block has a tile of the mask and iterates over what the mask is stretched over.
  *
- * Calls in bf16 that sdpa_grad_bf16.cu does not take are computed in f32: operands are converted
- * when they are loaded.
+ * Calls in f16, and those in bf16 that sdpa_grad_bf16.cu does not take, are computed in f32:
+ * operands are converted when they are loaded.
  *
  * Resources (nvcc -Xptxas -v): 128 registers, so that 2 blocks of 256 threads fit on a
  * multiprocessor, and 52 KiB of shared memory. Of the kernels for aligned rows, dk and dv of heads
@@ -33,8 +33,8 @@ static __device__ __forceinline__ void delta_of(const void *out, const void *dou
     float sum = 0;
     if (row < rows)
         for (int i = (int)threadIdx.x % 32; i < d; i += 32)
-            sum += mw_element_load(out, row * d + i, is_bf16(kind)) *
-                   mw_element_load(dout, row * d + i, is_bf16(kind));
+            sum += mw_element_load(out, row * d + i, type_of(kind)) *
+                   mw_element_load(dout, row * d + i, type_of(kind));
     for (int lanes = 1; lanes < 32; lanes *= 2)
         sum += __shfl_xor_sync(0xffffffff, sum, lanes);
     if (row < rows && threadIdx.x % 32 == 0)
@@ -49,6 +49,7 @@ static __device__ __forceinline__ void delta_of(const void *out, const void *dou
     }
 KERNEL(sdpa_delta, ANY_F32)
 KERNEL(sdpa_delta_bf16, ANY_BF16)
+KERNEL(sdpa_delta_f16, ANY_F16)
 #undef KERNEL
 
 /* Caps scores, and multiplies the gradients of their probabilities by the derivatives. */
@@ -76,9 +77,8 @@ typedef struct {
 } KeyShared;
 
 /* Loads them for the queries from `first` on. */
-static __device__ __forceinline__ void load_queries(Queries *queries, const Sizes *z,
-                                                    const Gradient *grad, const Place *at,
-                                                    int first)
+static __device__ __forceinline__ void
+load_queries(Queries *queries, const Sizes *z, const Gradient *grad, const Place *at, int first)
 {
     const int query = first + (int)threadIdx.x;
     if (threadIdx.x >= TILE)
@@ -91,9 +91,9 @@ static __device__ __forceinline__ void load_queries(Queries *queries, const Size
 /* Converts products S of queries and keys, and gradients of probabilities dP, into P and dS. Rows
  * are keys from that of the block on, columns are queries from `query` on. */
 static __device__ __forceinline__ void differentiate_keys(float scores[MOST_ROWS][4],
-                                                 float changes[MOST_ROWS][4],
-                                                 const Queries *queries, const Sizes *z,
-                                                 const Place *at, int query)
+                                                          float changes[MOST_ROWS][4],
+                                                          const Queries *queries, const Sizes *z,
+                                                          const Place *at, int query)
 {
     const int key = at->first + (int)thread_row() * ROWS;
     MW_UNROLL
@@ -201,9 +201,9 @@ typedef struct {
  * block on, columns are keys from `key` on. */
 static __device__ __forceinline__ void differentiate_queries(float scores[MOST_ROWS][4],
                                                              float changes[MOST_ROWS][4],
-                                                             const OwnQueries *own,
-                                                             const Sizes *z, const Place *at,
-                                                             int key, int to_products)
+                                                             const OwnQueries *own, const Sizes *z,
+                                                             const Place *at, int key,
+                                                             int to_products)
 {
     const int query = at->first + (int)thread_row() * ROWS, column = key + (int)thread_column();
     float unused[MOST_ROWS][4] = {{0}};
@@ -229,9 +229,8 @@ static __device__ __forceinline__ void differentiate_queries(float scores[MOST_R
         const int end = keys_end(z, query + i) - column;
         MW_UNROLL
         for (int j = 0; j < 4; j++) {
-            const float p = COLUMNS * j >= begin && COLUMNS * j < end
-                                ? expf(scores[i][j] - own->lse[i])
-                                : 0;
+            const float p =
+                COLUMNS * j >= begin && COLUMNS * j < end ? expf(scores[i][j] - own->lse[i]) : 0;
             scores[i][j] = p * changes[i][j];
         }
     }
@@ -383,7 +382,7 @@ static __device__ __forceinline__ void store_mask_tile(const float sums[MOST_ROW
     for (int i = thread; i < TILE * TILE; i += THREADS)
         if (i / TILE < rows && i % TILE < columns)
             mw_element_store(dmask, first + i / TILE * z->mask.s + i % TILE * z->mask.t,
-                             is_bf16(z->rows), tile[i]);
+                             type_of(z->rows), tile[i]);
 }
 
 static __device__ __forceinline__ void mask_block(const GradientCall *call, void *dmask)
@@ -440,20 +439,27 @@ KERNEL(sdpa_keys_64, key_block, ALIGNED_F32, 64)
 KERNEL(sdpa_keys_wide, key_block, ALIGNED_F32, MOST_WIDTH)
 KERNEL(sdpa_keys_any, key_block, ANY_F32, MOST_WIDTH)
 KERNEL(sdpa_keys_any_bf16, key_block, ANY_BF16, MOST_WIDTH)
+KERNEL(sdpa_keys_any_f16, key_block, ANY_F16, MOST_WIDTH)
 KERNEL(sdpa_queries_64, query_block, ALIGNED_F32, 64)
 KERNEL(sdpa_queries_wide, query_block, ALIGNED_F32, MOST_WIDTH)
 KERNEL(sdpa_queries_any, query_block, ANY_F32, MOST_WIDTH)
 KERNEL(sdpa_queries_any_bf16, query_block, ANY_BF16, MOST_WIDTH)
+KERNEL(sdpa_queries_any_f16, query_block, ANY_F16, MOST_WIDTH)
 #undef KERNEL
 
 static void launch(const Sizes *z, const Inputs *in, const Gradient *grad, void *stream)
 {
     const int key_blocks = z->b * z->g * tiles_of(z->t, TILE);
     const int query_blocks = z->b * z->h * tiles_of(z->s, TILE);
-    if (is_bf16(z->rows)) {
+    if (type_of(z->rows) == MW_BF16) {
         MW_LAUNCH_SHARED(sdpa_keys_any_bf16, key_blocks, THREADS, SHARED_FLOATS * 4, stream,
                          (*z, *in, *grad));
         MW_LAUNCH_SHARED(sdpa_queries_any_bf16, query_blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (*z, *in, *grad));
+    } else if (z->rows == ANY_F16) {
+        MW_LAUNCH_SHARED(sdpa_keys_any_f16, key_blocks, THREADS, SHARED_FLOATS * 4, stream,
+                         (*z, *in, *grad));
+        MW_LAUNCH_SHARED(sdpa_queries_any_f16, query_blocks, THREADS, SHARED_FLOATS * 4, stream,
                          (*z, *in, *grad));
     } else if (z->rows == ANY_F32) {
         MW_LAUNCH_SHARED(sdpa_keys_any, key_blocks, THREADS, SHARED_FLOATS * 4, stream,
@@ -476,8 +482,11 @@ static void launch(const Sizes *z, const Inputs *in, const Gradient *grad, void 
 static void launch_delta(const Sizes *z, const void *out, const Gradient *grad, void *stream)
 {
     const int64_t rows = (int64_t)z->b * z->s * z->h, blocks = (rows + WARPS - 1) / WARPS;
-    if (is_bf16(z->rows))
+    if (type_of(z->rows) == MW_BF16)
         MW_LAUNCH(sdpa_delta_bf16, blocks, THREADS, stream,
+                  (out, grad->dout, grad->delta, rows, z->d));
+    else if (z->rows == ANY_F16)
+        MW_LAUNCH(sdpa_delta_f16, blocks, THREADS, stream,
                   (out, grad->dout, grad->delta, rows, z->d));
     else
         MW_LAUNCH(sdpa_delta, blocks, THREADS, stream, (out, grad->dout, grad->delta, rows, z->d));
@@ -531,7 +540,7 @@ void mw_cuda_sdpa_mask_grad(void *const *operands, const MwKernelArg *args, void
     Sizes z = sizes_of(args, &in, operands[6]);
     const Gradient grad = gradient_of(operands, operands[8]);
     const MaskTiles tiles = mask_tiles(&z);
-    z.rows = is_bf16(z.rows) ? ANY_BF16 : ANY_F32;
+    z.rows = any_of(type_of(z.rows));
     launch_delta(&z, operands[3], &grad, stream);
     MW_LAUNCH_SHARED(sdpa_mask, (int64_t)tiles.b * tiles.h * tiles.s * tiles.t, THREADS,
                      SHARED_FLOATS * 4, stream, (z, in, grad, operands[7]));

@@ -47,13 +47,13 @@ static __device__ __forceinline__ float4 load4(const Matrix *m, int row, int col
         return value;
     }
     if (left > 0)
-        value.x = mw_element_load(m->at, first, is_bf16(m->kind));
+        value.x = mw_element_load(m->at, first, type_of(m->kind));
     if (left > 1)
-        value.y = mw_element_load(m->at, first + 1, is_bf16(m->kind));
+        value.y = mw_element_load(m->at, first + 1, type_of(m->kind));
     if (left > 2)
-        value.z = mw_element_load(m->at, first + 2, is_bf16(m->kind));
+        value.z = mw_element_load(m->at, first + 2, type_of(m->kind));
     if (left > 3)
-        value.w = mw_element_load(m->at, first + 3, is_bf16(m->kind));
+        value.w = mw_element_load(m->at, first + 3, type_of(m->kind));
     return value;
 }
 
@@ -67,13 +67,13 @@ static __device__ __forceinline__ void store4(void *tensor, int64_t first, int l
         return;
     }
     if (left > 0)
-        mw_element_store(tensor, first, is_bf16(kind), value.x);
+        mw_element_store(tensor, first, type_of(kind), value.x);
     if (left > 1)
-        mw_element_store(tensor, first + 1, is_bf16(kind), value.y);
+        mw_element_store(tensor, first + 1, type_of(kind), value.y);
     if (left > 2)
-        mw_element_store(tensor, first + 2, is_bf16(kind), value.z);
+        mw_element_store(tensor, first + 2, type_of(kind), value.z);
     if (left > 3)
-        mw_element_store(tensor, first + 3, is_bf16(kind), value.w);
+        mw_element_store(tensor, first + 3, type_of(kind), value.w);
 }
 
 static __device__ __forceinline__ void unpack(float4 value, float to[4])

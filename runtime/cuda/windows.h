@@ -14,7 +14,7 @@ typedef struct {
     int in[DIMS], out[DIMS], size[DIMS], stride[DIMS], dilation[DIMS], before[DIMS];
     int64_t batch;
     int channels;
-    int is_bf16; /* x and y */
+    int type; /* of x and y */
 } Windows;
 
 static inline Windows windows_of(const MwKernelArg *args)
@@ -30,7 +30,7 @@ static inline Windows windows_of(const MwKernelArg *args)
     }
     w.batch = args[MW_WINDOW_BATCH].i;
     w.channels = (int)args[MW_WINDOW_CHANNELS].i;
-    w.is_bf16 = args[MW_WINDOW_TYPE].i == MW_BF16;
+    w.type = (int)args[MW_WINDOW_TYPE].i;
     return w;
 }
 

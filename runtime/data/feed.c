@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data/feed.h"
 
+#include "base/element.h"
 #include "base/vec.h"
 #include "runtime/data/feed_kinds.h"
 
@@ -213,7 +214,7 @@ MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mes
 
 /* Integers of `box`, whose padding is zeros, are within a bound of the input, such as the number of
  * rows of the table that they look up. */
-static bool check_bound(const MwPlanBound *bound, const MwBox *box, const int32_t *values,
+static bool check_bound(const MwPlanBound *bound, const MwBox *box, const void *values,
                         MwFault *fault)
 {
     const int axis = bound->axis, rank = box->global.rank;
@@ -226,11 +227,15 @@ static bool check_bound(const MwPlanBound *bound, const MwBox *box, const int32_
                   start = rank ? box->start[axis] : 0;
     const int64_t first = mw_max(bound->begin - start, 0) * after;
     const int64_t end = mw_min(bound->end - start, size) * after;
-    for (int64_t row = 0; row < before; row++, values += size * after)
-        for (int64_t i = first; i < end; i++)
-            if (values[i] < 0 || values[i] >= bound->below)
-                return mw_fault_set(fault, "the data holds %d; the model takes 0 to %lld",
-                                    values[i], (long long)bound->below - 1);
+    for (int64_t row = 0; row < before; row++) {
+        for (int64_t i = first; i < end; i++) {
+            const int64_t value =
+                mw_element_integer(box->global.type, values, row * size * after + i);
+            if (value < 0 || value >= bound->below)
+                return mw_fault_set(fault, "the data holds %lld; the model takes 0 to %lld",
+                                    (long long)value, (long long)bound->below - 1);
+        }
+    }
     return true;
 }
 

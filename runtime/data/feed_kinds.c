@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data/feed_kinds.h"
 
-#include "base/bf16.h"
+#include "base/element.h"
 #include "base/hash.h"
 #include "base/philox.h"
 
@@ -12,18 +12,20 @@ enum { CHUNK_BYTES = 16384 };
 
 /* ---- Text: windows of tokens at random places ---- */
 
-/* Tokens [from, from + count) of the file. */
-static bool read_tokens(const MwFeed *feed, int64_t from, int64_t count, int32_t *to,
+/* Puts tokens [from, from + count) of the file in `to`, as elements from `first` on. */
+static bool read_tokens(const MwFeed *feed, int64_t from, int64_t count, void *to, int64_t first,
                         MwFault *fault)
 {
     unsigned char chunk[CHUNK_BYTES];
+    const MwType type = feed->input->global.type;
     const int64_t bytes = feed->token_bytes;
     for (int64_t done = 0, part; done < count; done += part) {
         part = mw_min(count - done, CHUNK_BYTES / bytes);
         if (!mw_feed_file_read(&feed->file, (from + done) * bytes, part * bytes, chunk, fault))
             return false;
         for (int64_t i = 0; i < part; i++)
-            to[done + i] = bytes == 1 ? chunk[i] : chunk[2 * i] | chunk[2 * i + 1] << 8;
+            mw_element_put_integer(type, to, first + done + i,
+                                   bytes == 1 ? chunk[i] : chunk[2 * i] | chunk[2 * i + 1] << 8);
     }
     return true;
 }
@@ -43,8 +45,8 @@ static bool fill_lm(const MwFeed *feed, int64_t step, int64_t first, int64_t cou
     for (int64_t done = 0, part; done < count; done += part) {
         int64_t row = (first + done) / feed->row, column = (first + done) % feed->row;
         part = mw_min(count - done, feed->row - column);
-        if (!read_tokens(feed, window(feed, step, row) + feed->shift + column, part,
-                         (int32_t *)to + done, fault))
+        if (!read_tokens(feed, window(feed, step, row) + feed->shift + column, part, to, done,
+                         fault))
             return false;
     }
     return true;
@@ -54,8 +56,9 @@ bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *
 {
     char text[MW_TENSOR_TEXT_BYTES];
     const MwTensor *global = &feed->input->global;
-    if (global->type != MW_I32 || global->rank != 2)
-        return mw_fault_set(fault, "a text feeds an input i32[batch, length]; this input is %s",
+    if (!mw_type_is_index(global->type) || global->rank != 2)
+        return mw_fault_set(fault,
+                            "a text feeds an input i32[batch, length], or of i64; this input is %s",
                             mw_tensor_text(global, text));
     int64_t tokens = file->bytes / token_bytes;
     if (tokens < feed->row + 1)
@@ -145,24 +148,14 @@ static bool fill_random(const MwFeed *feed, int64_t step, int64_t first, int64_t
 {
     (void)fault;
     uint64_t stream = mw_hash_mix(feed->stream, (uint64_t)step);
+    const MwType type = feed->input->global.type;
+    const MwTypeKind kind = mw_type_kind(type);
     for (int64_t i = 0; i < count; i++) {
         double uniform = mw_uniform_at(feed->seed, stream, (uint64_t)(first + i));
-        switch (feed->input->global.type) {
-        case MW_F32:
-            ((float *)to)[i] = (float)(2 * uniform - 1);
-            break;
-        case MW_BF16:
-            ((uint16_t *)to)[i] = mw_bf16_from_f64(2 * uniform - 1);
-            break;
-        case MW_I32:
-            ((int32_t *)to)[i] = (int32_t)(uniform * (double)feed->bound);
-            break;
-        case MW_BOOL:
-            ((bool *)to)[i] = uniform < 0.5;
-            break;
-        case MW_TYPE_COUNT:
-            MW_UNREACHABLE();
-        }
+        const double value = kind == MW_TYPE_FLOAT  ? 2 * uniform - 1
+                             : kind == MW_TYPE_BOOL ? uniform < 0.5
+                                                    : uniform * (double)feed->bound;
+        mw_element_put(type, to, i, value);
     }
     return true;
 }
@@ -180,9 +173,13 @@ static int64_t least_bound(const MwPlanInput *input)
 bool mw_feed_random(MwFeed *feed, int64_t bound, MwFault *fault)
 {
     const char *name = feed->input->name;
+    const MwType type = feed->input->global.type;
     feed->bound = bound ? bound : least_bound(feed->input);
-    if (feed->input->global.type == MW_I32 && feed->bound == 0)
+    if (mw_type_is_integer(type) && feed->bound == 0)
         return mw_fault_set(fault, "its integers need a bound: give random:%s=BOUND", name);
+    if (mw_type_is_integer(type) && !mw_type_holds(type, (double)(feed->bound - 1)))
+        return mw_fault_set(fault, "integers below %lld are not all of type %s",
+                            (long long)feed->bound, mw_type_name(type));
     feed->fill = fill_random;
     feed->stream = mw_hash_mix(mw_hash_bytes("feed random", 11), mw_hash_bytes(name, strlen(name)));
     return true;

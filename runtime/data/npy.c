@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data/npy.h"
 
-#include "base/bf16.h"
+#include "base/element.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -124,60 +124,50 @@ const char *mw_npy_text(const MwNpy *npy, char buffer[MW_NPY_TEXT_BYTES])
 
 bool mw_npy_fits(const MwNpy *npy, MwType type)
 {
-    return mw_type_is_float(type) || (npy->kind != 'f' && (type == MW_I32 || npy->kind == 'b'));
+    return mw_type_is_float(type) ||
+           (npy->kind != 'f' && (mw_type_is_integer(type) || npy->kind == 'b'));
 }
 
-static float half_value(uint16_t half)
+/* The bits of the element at `at`, which need not be aligned; those of an integer are extended to
+ * 64. */
+static uint64_t element_bits(const MwNpy *npy, const char *at)
 {
-    int exponent = half >> 10 & 31;
-    float fraction = (float)(half & 1023);
-    float size = exponent == 31  ? (half & 1023 ? __builtin_nanf("") : __builtin_inff())
-                 : exponent == 0 ? fraction * 0x1p-24f
-                                 : (1024 + fraction) * __builtin_ldexpf(1, exponent - 25);
-    return half >> 15 ? -size : size;
-}
-
-/* The element at `at`, which need not be aligned. */
-static double element(const MwNpy *npy, const char *at)
-{
+    const int unused = 64 - 8 * npy->bytes;
     uint64_t bits = 0;
     memcpy(&bits, at, (size_t)npy->bytes);
-    if (npy->kind == 'f' && npy->bytes == 2)
-        return half_value((uint16_t)bits);
-    if (npy->kind == 'f' && npy->bytes == 4) {
-        float value;
-        memcpy(&value, at, sizeof value);
-        return value;
-    }
-    if (npy->kind == 'f') {
-        double value;
-        memcpy(&value, at, sizeof value);
-        return value;
-    }
-    int unused = 64 - 8 * npy->bytes;
-    return npy->kind == 'i' ? (double)((int64_t)(bits << unused) >> unused) : (double)bits;
+    return npy->kind == 'i' ? (uint64_t)((int64_t)(bits << unused) >> unused) : bits;
 }
 
-static bool is_i32(double value)
+static double element(const MwNpy *npy, const char *at)
 {
-    return value >= INT32_MIN && value <= INT32_MAX;
+    const uint64_t bits = element_bits(npy, at);
+    float single;
+    double value;
+    if (npy->kind != 'f')
+        return npy->kind == 'i' ? (double)(int64_t)bits : (double)bits;
+    memcpy(&single, &bits, sizeof single);
+    memcpy(&value, &bits, sizeof value);
+    return npy->bytes == 2 ? mw_f16_to_f32((uint16_t)bits) : npy->bytes == 4 ? single : value;
+}
+
+/* Stores an integer or bool as element i of integers or bools. False if their type lacks it. */
+static bool put_integer(const MwNpy *npy, const char *from, MwType type, void *to, int64_t i)
+{
+    const uint64_t bits = element_bits(npy, from);
+    mw_element_put_integer(type, to, i, (int64_t)bits);
+    return type == MW_BOOL || (mw_element_integer(type, to, i) == (int64_t)bits &&
+                               (npy->kind == 'i' || bits <= INT64_MAX));
 }
 
 bool mw_npy_convert(const MwNpy *npy, const char *from, int64_t count, MwType type, void *to,
                     MwFault *fault)
 {
     for (int64_t i = 0; i < count; i++, from += npy->bytes) {
-        double value = element(npy, from);
-        if (type == MW_F32)
-            ((float *)to)[i] = (float)value;
-        else if (type == MW_BF16)
-            ((uint16_t *)to)[i] = mw_bf16_from_f64(value);
-        else if (type == MW_BOOL)
-            ((bool *)to)[i] = value != 0;
-        else if (is_i32(value))
-            ((int32_t *)to)[i] = (int32_t)value;
-        else
-            return mw_fault_set(fault, "the data holds %.0f, which i32 cannot represent", value);
+        if (mw_type_is_float(type))
+            mw_element_put(type, to, i, element(npy, from));
+        else if (!put_integer(npy, from, type, to, i))
+            return mw_fault_set(fault, "the data holds %.0f, which %s cannot represent",
+                                element(npy, from), mw_type_name(type));
     }
     return true;
 }
@@ -185,7 +175,9 @@ bool mw_npy_convert(const MwNpy *npy, const char *from, int64_t count, MwType ty
 /* ---- Writing ---- */
 
 static const char *const descriptions[MW_TYPE_COUNT] = {
-    [MW_F32] = "<f4", [MW_BF16] = "<u2", [MW_I32] = "<i4", [MW_BOOL] = "|b1"};
+#define TYPE(id, name, bytes, kind, element, scalar, npy, ...) [MW_##id] = npy,
+#include "base/types.def"
+};
 
 bool mw_npy_holds(const MwNpy *npy, const MwTensor *tensor)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/exec/weights.h"
 
-#include "base/bf16.h"
+#include "base/element.h"
 #include "base/hash.h"
 #include "base/philox.h"
 
@@ -51,26 +51,6 @@ static void block_values(MwInit init, uint64_t seed, uint64_t stream, uint64_t b
     MW_UNREACHABLE();
 }
 
-static void store(MwType type, double value, void *to, int64_t index)
-{
-    switch (type) {
-    case MW_F32:
-        ((float *)to)[index] = (float)value;
-        break;
-    case MW_BF16:
-        ((uint16_t *)to)[index] = mw_bf16_from_f64(value);
-        break;
-    case MW_I32:
-        ((int32_t *)to)[index] = (int32_t)value;
-        break;
-    case MW_BOOL:
-        ((bool *)to)[index] = value != 0;
-        break;
-    case MW_TYPE_COUNT:
-        MW_UNREACHABLE();
-    }
-}
-
 void mw_weight_values(const MwPlanWeight *weight, uint64_t seed, int64_t first, int64_t count,
                       void *to)
 {
@@ -82,7 +62,7 @@ void mw_weight_values(const MwPlanWeight *weight, uint64_t seed, int64_t first, 
         int64_t index = first + i;
         if (i == 0 || index % 4 == 0)
             block_values(weight->init, seed, stream, (uint64_t)index / 4, value);
-        store(weight->global.type, scale * value[index % 4], to, i);
+        mw_element_put(weight->global.type, to, i, scale * value[index % 4]);
     }
 }
 

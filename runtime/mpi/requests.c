@@ -33,7 +33,7 @@ struct MwRequest {
 static MPI_Datatype element_type(MwType type)
 {
     static const MPI_Datatype by_bytes[] = {
-        [1] = MPI_UINT8_T, [2] = MPI_UINT16_T, [4] = MPI_UINT32_T};
+        [1] = MPI_UINT8_T, [2] = MPI_UINT16_T, [4] = MPI_UINT32_T, [8] = MPI_UINT64_T};
     return by_bytes[mw_type_bytes(type)];
 }
 

@@ -225,7 +225,7 @@ static bool element_type(const MwExchange *exchange, int64_t count, MPI_Datatype
                          MwFault *fault)
 {
     static const MPI_Datatype by_bytes[] = {
-        [1] = MPI_UINT8_T, [2] = MPI_UINT16_T, [4] = MPI_UINT32_T};
+        [1] = MPI_UINT8_T, [2] = MPI_UINT16_T, [4] = MPI_UINT32_T, [8] = MPI_UINT64_T};
     *type = by_bytes[mw_type_bytes(exchange->type)];
     return count <= INT_MAX ||
            mw_fault_set(fault, "a message of %lld elements is too long for MPI", (long long)count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/collective.h"
 
-#include "base/bf16.h"
+#include "base/element.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void load_floats(MwType type, const void *from, int64_t begin, int count,
     }
     const uint16_t *halves = (const uint16_t *)from + begin;
     for (int i = 0; i < count; i++)
-        to[i] = mw_bf16_to_f32(halves[i]);
+        to[i] = mw_half_to_f32(type, halves[i]);
 }
 
 static void store_floats(MwType type, const float *from, int64_t begin, int count, void *to)
@@ -42,7 +42,7 @@ static void store_floats(MwType type, const float *from, int64_t begin, int coun
     }
     uint16_t *halves = (uint16_t *)to + begin;
     for (int i = 0; i < count; i++)
-        halves[i] = mw_bf16_from_f32(from[i]);
+        halves[i] = mw_half_from_f32(type, from[i]);
 }
 
 static float log_sum_exp(float a, float b)
@@ -84,33 +84,27 @@ static void combine_floats(MwType type, MwCombine combine, const void *const *fr
     store_floats(type, sum, begin, count, to);
 }
 
-/* Combines one element of all members; sums wrap. */
-static int32_t combine_ints(MwCombine combine, const void *const *from, int members, int64_t at)
+/* Combines one element of all members. Sums wrap when they are stored; one of bools says whether
+ * any is true, as their maximum does. */
+static int64_t combine_integers(MwType type, MwCombine combine, const void *const *from,
+                                int members, int64_t at)
 {
-    uint32_t sum = ((const uint32_t *)from[0])[at];
+    int64_t sum = mw_element_integer(type, from[0], at);
     for (int m = 1; m < members; m++) {
-        uint32_t more = ((const uint32_t *)from[m])[at];
+        const int64_t more = mw_element_integer(type, from[m], at);
         switch (combine) {
         case MW_COMBINE_SUM:
-            sum += more;
+            sum = (int64_t)((uint64_t)sum + (uint64_t)more);
             break;
         case MW_COMBINE_MAX:
-            sum = (int32_t)more > (int32_t)sum ? more : sum;
+            sum = mw_max(sum, more);
             break;
         case MW_COMBINE_LOGSUMEXP: /* of floats alone */
         case MW_COMBINE_COUNT:
             MW_UNREACHABLE();
         }
     }
-    return (int32_t)sum;
-}
-
-static bool combine_bools(const void *const *from, int members, int64_t at)
-{
-    bool any = false;
-    for (int m = 0; m < members; m++)
-        any |= ((const bool *)from[m])[at];
-    return any;
+    return sum;
 }
 
 void mw_combine(MwType type, MwCombine combine, const void *const *from, int members, int64_t count,
@@ -122,10 +116,6 @@ void mw_combine(MwType type, MwCombine combine, const void *const *from, int mem
                            to);
         return;
     }
-    for (int64_t i = 0; i < count; i++) {
-        if (type == MW_I32)
-            ((int32_t *)to)[i] = combine_ints(combine, from, members, i);
-        else
-            ((bool *)to)[i] = combine_bools(from, members, i);
-    }
+    for (int64_t i = 0; i < count; i++)
+        mw_element_put_integer(type, to, i, combine_integers(type, combine, from, members, i));
 }

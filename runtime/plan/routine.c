@@ -42,14 +42,34 @@ bool mw_routine_is_on(MwRoutine routine, MwBackendId backend)
     return strcmp(function, "none") != 0;
 }
 
+/* ---- Types ---- */
+
+/* Bytes of an element of the type that an argument names; 0: there is no such type. */
+static int64_t bytes_of_type(int64_t type)
+{
+    return type >= 0 && type < MW_TYPE_COUNT ? mw_type_bytes((MwType)type) : 0;
+}
+
+static bool is_float(int64_t type)
+{
+    return bytes_of_type(type) && mw_type_is_float((MwType)type);
+}
+
+static bool is_half(int64_t type)
+{
+    return is_float(type) && mw_type_is_half((MwType)type);
+}
+
+/* ---- Backends ---- */
+
 const char *mw_routine_off(MwRoutine routine, const MwKernelArg *args, MwBackendId backend)
 {
     const int type = routines[routine].type_arg;
     if (!mw_routine_is_on(routine, backend))
         return "is no routine of this backend";
-    const bool is_wide = type < 0 || args[type].i != MW_BF16;
-    return is_wide || mw_backend_info(backend)->takes_bf16 ? NULL
-                                                           : "takes f32 alone on this backend";
+    const bool is_wide = type < 0 || !is_half(args[type].i);
+    return is_wide || mw_backend_info(backend)->takes_halves ? NULL
+                                                             : "takes f32 alone on this backend";
 }
 
 /* ---- Sizes ---- */
@@ -100,7 +120,7 @@ static int64_t gemm_bytes(const MwKernelArg *args, const GemmOperand *operand)
 static bool gemm_takes(int64_t type, int64_t c_type)
 {
     return (type == MW_F32 && c_type == MW_F32) ||
-           (type == MW_BF16 && (c_type == MW_F32 || c_type == MW_BF16));
+           (is_half(type) && (c_type == MW_F32 || c_type == type));
 }
 
 /* ---- Products ---- */
@@ -181,7 +201,7 @@ static bool sdpa_mask_bytes(const MwKernelArg *args, int64_t *bytes)
     const int64_t type = args[MW_SDPA_MASK_TYPE].i;
     if (type != MW_BOOL && type != args[MW_SDPA_TYPE].i)
         return false;
-    *bytes = mw_type_bytes((MwType)type);
+    *bytes = bytes_of_type(type);
     for (int i = 0; i < MW_COUNT(mask); i++) {
         const int64_t size = args[mask[i]].i;
         if (size != 1 && size != args[whole[i]].i)
@@ -193,12 +213,12 @@ static bool sdpa_mask_bytes(const MwKernelArg *args, int64_t *bytes)
 
 static bool sdpa_sizes(const MwKernelArg *args, SdpaSizes *sizes)
 {
-    const int64_t type = args[MW_SDPA_TYPE].i, bytes = type == MW_F32 ? 4 : 2;
+    const int64_t type = args[MW_SDPA_TYPE].i, bytes = bytes_of_type(type);
     int64_t b = args[MW_SDPA_B].i, s = args[MW_SDPA_S].i, t = args[MW_SDPA_T].i;
     int64_t h = args[MW_SDPA_H].i, g = args[MW_SDPA_G].i, d = args[MW_SDPA_D].i;
     if (b < 1 || s < 1 || t < 1 || g < 1 || d < 1 || h % g != 0 || args[MW_SDPA_POSITION].i < 0 ||
         args[MW_SDPA_KEY_POSITION].i < 0 || args[MW_SDPA_WINDOW].i < 0 ||
-        args[MW_SDPA_WINDOW].i > INT32_MAX || (type != MW_F32 && type != MW_BF16))
+        args[MW_SDPA_WINDOW].i > INT32_MAX || !is_float(type))
         return false;
     int64_t queries = times(b, s), keys = times(b, t);
     *sizes = (SdpaSizes){
@@ -314,10 +334,9 @@ static bool windows_overlap(const MwKernelArg *args, int i)
 
 static bool window_sizes(const MwKernelArg *args, int64_t features, WindowSizes *sizes)
 {
-    const int64_t type = args[MW_WINDOW_TYPE].i, bytes = type == MW_F32 ? 4 : 2;
+    const int64_t type = args[MW_WINDOW_TYPE].i, bytes = bytes_of_type(type);
     int64_t in = args[MW_WINDOW_BATCH].i, out = in, taps = 1;
-    if ((type != MW_F32 && type != MW_BF16) || in < 1 || args[MW_WINDOW_CHANNELS].i < 1 ||
-        features < 1)
+    if (!is_float(type) || in < 1 || args[MW_WINDOW_CHANNELS].i < 1 || features < 1)
         return false;
     for (int i = 0; i < MW_WINDOW_DIMS; i++) {
         if (!windows_fit(args, i))
@@ -343,7 +362,7 @@ static bool conv_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
         (filter_type != type && (routine != MW_ROUTINE_CONV_FILTER_GRAD || filter_type != MW_F32)))
         return false;
     z.filter =
-        times(filter_type == MW_F32 ? 4 : 2, times(z.filter, times(channels / groups, features)));
+        times(bytes_of_type(filter_type), times(z.filter, times(channels / groups, features)));
     const int64_t all[][3] = {[MW_ROUTINE_CONV] = {z.x, z.filter, z.y},
                               [MW_ROUTINE_CONV_TRANSPOSE] = {z.y, z.filter, z.x},
                               [MW_ROUTINE_CONV_FILTER_GRAD] = {z.x, z.y, z.filter}};
@@ -371,12 +390,13 @@ static bool pool_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
 
 static bool along_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
 {
-    const int64_t type = args[MW_ALONG_TYPE].i, size = type == MW_BF16 ? 2 : 4;
+    const int64_t type = args[MW_ALONG_TYPE].i, size = bytes_of_type(type);
     const int64_t rows = args[MW_ALONG_ROWS].i, columns = args[MW_ALONG_COLUMNS].i;
     const int64_t count = args[MW_ALONG_COUNT].i;
     const bool is_cumsum = routine == MW_ROUTINE_CUMSUM;
-    if ((type != MW_F32 && type != MW_BF16 && !(is_cumsum && type == MW_I32)) || rows < 1 ||
-        columns < 1 || columns > INT32_MAX || count < 1 || count > INT32_MAX ||
+    if (!size ||
+        !(mw_type_is_float((MwType)type) || (is_cumsum && mw_type_is_index((MwType)type))) ||
+        rows < 1 || columns < 1 || columns > INT32_MAX || count < 1 || count > INT32_MAX ||
         (routine == MW_ROUTINE_TOP_K && count > columns) || (is_cumsum && count != columns))
         return false;
     const int64_t x = times(size, times(rows, columns)), part = times(rows, count);
@@ -393,10 +413,9 @@ static bool linear_scan_extents(MwRoutine routine, const MwKernelArg *args, int6
     const int64_t type = args[MW_LINEAR_SCAN_TYPE].i, outer = args[MW_LINEAR_SCAN_OUTER].i;
     const int64_t steps = args[MW_LINEAR_SCAN_STEPS].i, inner = args[MW_LINEAR_SCAN_INNER].i;
     (void)routine;
-    if ((type != MW_F32 && type != MW_BF16) || outer < 1 || steps < 1 || inner < 1)
+    if (!is_float(type) || outer < 1 || steps < 1 || inner < 1)
         return false;
-    bytes[0] = bytes[1] = bytes[2] =
-        times(type == MW_BF16 ? 2 : 4, times(outer, times(steps, inner)));
+    bytes[0] = bytes[1] = bytes[2] = times(bytes_of_type(type), times(outer, times(steps, inner)));
     return true;
 }
 

@@ -163,7 +163,7 @@ PRINT(print_type)
 PARSE(parse_type)
 {
     (void)scope, (void)more;
-    return mw_type_parse(word, at) ? NULL : "f32, bf16, i32 or bool";
+    return mw_type_parse(word, at) ? NULL : mw_type_names();
 }
 
 PRINT(print_tensor)

@@ -5,11 +5,11 @@
  *
  * The model is differentiated and its optimizer lowered, and then run in double precision on the
  * whole batch, with the weights, data and dropout that a run with the same seed has. */
+#include "base/element.h"
 #include "base/vec.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
 #include "runtime/data/feed.h"
-#include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static bool feed_step(const Data *data, int64_t step, Interpreter *interpreter, 
         double *elements = MW_NEW(arena, double, count);
         good = mw_feeds_input(data->feeds, i, step, &whole, raw, fault);
         for (int64_t k = 0; good && k < count; k++)
-            elements[k] = element_load(tensor->type, raw, k);
+            elements[k] = mw_element_get(tensor->type, raw, k);
         if (good)
             interpreter_set(interpreter, data->values[i], elements);
         mw_arena_free(&arena);

@@ -2,7 +2,7 @@
 /* cuBLASLt on OpenBLAS. A product is refused that the library would refuse or do wrong: sizes or
  * types that do not go together, an algorithm that was found for others, memory aligned worse than
  * it was found for, too little to work in. */
-#include "base/bf16.h"
+#include "base/element.h"
 #include "runtime/cuda/cublaslt.h"
 #include "tests/fake_cuda/fake.h"
 
@@ -23,7 +23,7 @@ struct FakeProduct {
 };
 
 struct FakeLayout {
-    cudaDataType_t type;
+    MwType type;
     uint64_t rows, columns;
     int64_t ld, step;
     int32_t batches;
@@ -142,13 +142,26 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
     return CUBLAS_STATUS_INVALID_VALUE;
 }
 
+static MwType element_type(cudaDataType_t type)
+{
+    static const cudaDataType_t types[MW_TYPE_COUNT] = {
+#define TYPE(id, name, bytes, kind, element, scalar, npy, nccl, cuda) [MW_##id] = cuda,
+#include "base/types.def"
+    };
+    int i = 0;
+    while (i < MW_TYPE_COUNT && types[i] != type)
+        i++;
+    return (MwType)i;
+}
+
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType_t type,
                                           uint64_t rows, uint64_t columns, int64_t ld)
 {
     MAY_FAIL(CUBLAS_STATUS_ALLOC_FAILED);
-    if ((type != CUDA_R_32F && type != CUDA_R_16BF) || ld < (int64_t)rows)
+    const MwType element = element_type(type);
+    if (element == MW_TYPE_COUNT || !mw_type_is_float(element) || ld < (int64_t)rows)
         return CUBLAS_STATUS_INVALID_VALUE;
-    *layout = made(&(struct FakeLayout){type, rows, columns, ld, 0, 1}, sizeof **layout);
+    *layout = made(&(struct FakeLayout){element, rows, columns, ld, 0, 1}, sizeof **layout);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -206,7 +219,7 @@ static bool go_together(const struct FakeProduct *product, const struct FakeLayo
 {
     uint64_t m, k;
     sizes(product, a, &m, &k);
-    const bool types_do = a->type == b->type && (a->type == CUDA_R_16BF || c->type == CUDA_R_32F);
+    const bool types_do = a->type == b->type && (c->type == MW_F32 || c->type == a->type);
     return types_do && m == c->rows && k == (product->turned[1] ? b->columns : b->rows) &&
            c->columns == (product->turned[1] ? b->rows : b->columns) && a->batches == c->batches &&
            b->batches == c->batches;
@@ -282,36 +295,27 @@ typedef struct {
     void *c;
 } Work;
 
-static size_t bytes_of(cudaDataType_t type)
-{
-    return type == CUDA_R_32F ? sizeof(float) : sizeof(uint16_t);
-}
-
 /* Matrix `batch` in f32, at the same distances; memory of its own. */
 static float *widened(const struct FakeLayout *layout, const void *from, int64_t batch)
 {
     const size_t count = (size_t)layout->ld * (layout->columns - 1) + layout->rows;
-    const char *at = (const char *)from + batch * layout->step * (int64_t)bytes_of(layout->type);
+    const char *at = (const char *)from + batch * layout->step * mw_type_bytes(layout->type);
     float *to = malloc(count * sizeof *to);
     if (!to)
         abort();
     for (size_t i = 0; i < count; i++)
-        to[i] = layout->type == CUDA_R_32F ? ((const float *)at)[i]
-                                           : mw_bf16_to_f32(((const uint16_t *)at)[i]);
+        to[i] = (float)mw_element_get(layout->type, at, (int64_t)i);
     return to;
 }
 
 /* The elements of the matrix, and none between its columns. */
 static void store(const struct FakeLayout *layout, const float *from, void *to, int64_t batch)
 {
-    char *at = (char *)to + batch * layout->step * (int64_t)bytes_of(layout->type);
+    char *at = (char *)to + batch * layout->step * mw_type_bytes(layout->type);
     for (uint64_t column = 0; column < layout->columns; column++) {
         for (uint64_t row = 0; row < layout->rows; row++) {
             const size_t i = column * (size_t)layout->ld + row;
-            if (layout->type == CUDA_R_32F)
-                ((float *)at)[i] = from[i];
-            else
-                ((uint16_t *)at)[i] = mw_bf16_from_f32(from[i]);
+            mw_element_put(layout->type, at, (int64_t)i, (double)from[i]);
         }
     }
 }
@@ -327,32 +331,18 @@ static double gelu_slope(double x)
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * sqrt(2 / acos(-1)) * (1 + 3 * 0.044715 * x * x);
 }
 
-static double element(cudaDataType_t type, const void *from, int64_t i)
-{
-    return type == CUDA_R_32F ? ((const float *)from)[i]
-                              : mw_bf16_to_f32(((const uint16_t *)from)[i]);
-}
-
-static void put(cudaDataType_t type, void *to, int64_t i, double value)
-{
-    if (type == CUDA_R_32F)
-        ((float *)to)[i] = (float)value;
-    else
-        ((uint16_t *)to)[i] = mw_bf16_from_f64(value);
-}
-
 /* Element i of column `column` of D, where `c` is the product. */
 static float finished(const Work *work, float c, int64_t i, int64_t column)
 {
     const struct FakeProduct *p = &work->product;
-    const cudaDataType_t type = work->layout[2].type;
+    const MwType type = work->layout[2].type;
     double x = c;
     if (p->epilogue == CUBLASLT_EPILOGUE_DGELU)
-        return (float)(x * gelu_slope(element(type, p->aux, column * p->aux_ld + i)));
+        return (float)(x * gelu_slope(mw_element_get(type, p->aux, column * p->aux_ld + i)));
     if (p->epilogue & CUBLASLT_EPILOGUE_BIAS)
-        x += element(type, p->bias, i);
+        x += mw_element_get(type, p->bias, i);
     if (has_aux(p))
-        put(type, p->aux, column * p->aux_ld + i, x);
+        mw_element_put(type, p->aux, column * p->aux_ld + i, x);
     return (float)(p->epilogue & CUBLASLT_EPILOGUE_GELU ? 0.5 * x * (1 + gelu_inner(x)) : x);
 }
 
@@ -377,7 +367,7 @@ static void add_up(const Work *work, const float *a, const float *b)
         double sum = 0;
         for (int64_t j = 0; j < k; j++)
             sum += (is_a ? a : b)[k_is_column ? j * l->ld + i : i * l->ld + j];
-        put(work->layout[2].type, p->bias, i, sum);
+        mw_element_put(work->layout[2].type, p->bias, i, sum);
     }
 }
 

@@ -198,9 +198,22 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
 
 /* ---- Work ---- */
 
+/* The type of the elements: of several with one type of NCCL, the last. */
+static MwType element_type(ncclDataType_t type)
+{
+    static const ncclDataType_t types[MW_TYPE_COUNT] = {
+#define TYPE(id, name, bytes, kind, element, scalar, npy, nccl, ...) [MW_##id] = nccl,
+#include "base/types.def"
+    };
+    int i = MW_TYPE_COUNT - 1;
+    while (i > 0 && types[i] != type)
+        i--;
+    return (MwType)i;
+}
+
 static int64_t type_bytes(ncclDataType_t type)
 {
-    return type == ncclUint8 ? 1 : type == ncclBfloat16 ? 2 : 4;
+    return mw_type_bytes(element_type(type));
 }
 
 static void isend(Batch *batch, const void *from, int64_t bytes, int rank)
@@ -243,15 +256,12 @@ static MwCombine combine_of(ncclRedOp_t operation)
 static void finish_op(const Batch *batch, Op *op)
 {
     const void *parts[MOST_RANKS];
-    const MwType type = op->type == ncclFloat32    ? MW_F32
-                        : op->type == ncclBfloat16 ? MW_BF16
-                        : op->type == ncclInt32    ? MW_I32
-                                                   : MW_BOOL;
     if (op->kind != ALL_REDUCE && op->kind != REDUCE_SCATTER)
         return;
     for (int r = 0; r < batch->comm->ranks; r++)
         parts[r] = op->parts + r * op->count * type_bytes(op->type);
-    mw_combine(type, combine_of(op->operation), parts, batch->comm->ranks, op->count, op->to);
+    mw_combine(element_type(op->type), combine_of(op->operation), parts, batch->comm->ranks,
+               op->count, op->to);
     free(op->parts);
 }
 

@@ -28,8 +28,11 @@ typedef enum {
 typedef enum { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3 } ncclRedOp_t;
 
 typedef enum {
+    ncclInt8 = 0,
     ncclUint8 = 1,
     ncclInt32 = 2,
+    ncclInt64 = 4,
+    ncclFloat16 = 6,
     ncclFloat32 = 7,
     ncclBfloat16 = 9,
 } ncclDataType_t;

@@ -12,7 +12,7 @@
  * barrier goes on; if there is none, the others never come, and the launch has failed. */
 #include "tests/kernels/cuda_shim.h"
 
-#include "base/bf16.h"
+#include "base/half.h"
 #include "runtime/cuda/launch.h"
 
 #include <stdarg.h>
@@ -220,6 +220,18 @@ void cuda_shim_shuffle(int line, void *value, size_t bytes, unsigned from)
         memcpy(value, shim.threads[source].given[slot], bytes);
     else
         memset(value, POISON, bytes);
+}
+
+/* ---- Conversions ---- */
+
+float cuda_shim_half_load(uint16_t half)
+{
+    return mw_f16_to_f32(half);
+}
+
+uint16_t cuda_shim_half_store(float value)
+{
+    return mw_f16_from_f32(value);
 }
 
 /* ---- Products of a warp ---- */

@@ -120,6 +120,11 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
         cuda_shim_value;                                                                           \
     })
 
+/* ---- As in runtime/cuda/element.h ---- */
+
+#define mw_half_load(half) cuda_shim_half_load(half)
+#define mw_half_store(value) cuda_shim_half_store(value)
+
 /* ---- As in runtime/cuda/tensor_core.h ---- */
 
 #define mw_mma(c, a, b) cuda_shim_mma(__LINE__, c, a, b)
@@ -214,6 +219,8 @@ _Bool cuda_shim_next(void);
 void cuda_shim_barrier(int line);
 void cuda_shim_warp_barrier(int line);
 void cuda_shim_shuffle(int line, void *value, size_t bytes, unsigned from);
+float cuda_shim_half_load(uint16_t half);
+uint16_t cuda_shim_half_store(float value);
 unsigned cuda_shim_bf16_pair(float low, float high);
 void cuda_shim_mma(int line, float c[4], const unsigned a[4], const unsigned b[2]);
 void cuda_shim_load_matrices(int line, unsigned to[4], const void *row, _Bool turned);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/kernels/run_graph.h"
 
+#include "base/element.h"
 #include "codegen/plan/build.h"
 #include "runtime/check/check.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/transport_solo.h"
 #include "schedule/generate.h"
-#include "tests/reference/element.h"
 #include "tests/reference/interpret.h"
 #include "tests/reference/spread.h"
 #include "tests/unit/clusters.h"
@@ -36,19 +36,49 @@ void graph_run_output(GraphRun *run, MwValueId value)
 
 /* ---- Elements ---- */
 
-/* A number that the type holds exactly. Integers are indices, most of them below 8. */
+/* An integer over all of the range of the type, of one of 64 bits up to 2^52. */
+static double draw_integer(MwType type, double unit)
+{
+    const double count = pow(2, mw_min(8 * mw_type_bytes(type), 53));
+    return floor(unit * count) - (mw_type_kind(type) == MW_TYPE_SIGNED ? count / 2 : 0);
+}
+
+/* Indices: most are below 8, some are negative, and some do not fit into 32 bits. */
+static double draw_index(MwType type, double unit, uint64_t *random)
+{
+    const int which = (int)random_below(random, 8);
+    const double index = (double)(int)(unit * 9) - (which == 0);
+    return which == 1 && type == MW_I64 ? index + 0x1p32 : index;
+}
+
+/* A float of any size between 2^-26 and 2^66. */
+static double draw_wide(double unit, uint64_t *random)
+{
+    const int which = (int)random_below(random, 16);
+    const double special[] = {NAN, INFINITY, -INFINITY};
+    if (which < MW_COUNT(special))
+        return special[which];
+    return ldexp(4 * unit - 2, (int)random_below(random, 92) - 26);
+}
+
+/* A number that the type holds exactly. */
 static double draw_element(MwType type, Draw draw, uint64_t *random)
 {
     double unit = (double)(random_next(random) >> 11) * 0x1p-53;
-    if (type == MW_I32)
-        return (double)(int)(unit * 9) - (random_below(random, 8) == 0);
+    if (mw_type_is_index(type) && draw != DRAW_WIDE)
+        return draw_index(type, unit, random);
+    if (mw_type_is_integer(type))
+        return draw_integer(type, unit);
     if (type == MW_BOOL)
         return unit < 0.5;
     if (draw == DRAW_NAN && random_below(random, 8) == 0)
         return NAN;
-    char element[4];
-    element_store(type, element, 0, draw == DRAW_POSITIVE ? 0.25 + 1.75 * unit : 4 * unit - 2);
-    return element_load(type, element, 0);
+    int64_t element[1];
+    mw_element_put(type, element, 0,
+                   draw == DRAW_POSITIVE ? 0.25 + 1.75 * unit
+                   : draw == DRAW_WIDE   ? draw_wide(unit, random)
+                                         : 4 * unit - 2);
+    return mw_element_get(type, element, 0);
 }
 
 /* ---- Data of the executor ---- */
@@ -65,7 +95,7 @@ static bool give_input(void *context, int input, int64_t step, const MwBox *box,
     const Data *data = context;
     MwType type = data->run->plan->meshes->inputs[input].global.type;
     for (int64_t i = 0; i < mw_box_elements(box); i++)
-        element_store(type, to, i, data->inputs[input][i]);
+        mw_element_put(type, to, i, data->inputs[input][i]);
     return true;
 }
 
@@ -76,7 +106,7 @@ static bool take_output(void *context, int output, int64_t step, const MwBox *bo
     const Data *data = context;
     MwType type = data->run->plan->meshes->outputs[output].global.type;
     for (int64_t i = 0; i < mw_box_elements(box); i++)
-        data->run->got[output][i] = element_load(type, from, i);
+        data->run->got[output][i] = mw_element_get(type, from, i);
     return true;
 }
 

@@ -12,6 +12,7 @@ typedef enum {
     DRAW_ANY,      /* floats in (-2, 2) */
     DRAW_POSITIVE, /* floats in (0.25, 2) */
     DRAW_NAN,      /* as DRAW_ANY, but some are NaN */
+    DRAW_WIDE,     /* of any size, with infinities and NaN; integers over all of their range */
 } Draw;
 
 typedef struct {

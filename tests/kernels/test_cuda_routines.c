@@ -28,7 +28,7 @@ static void run(Call *call)
     routines[call->routine](call->operands, call->args, NULL);
 }
 
-static const MwType types[] = {MW_F32, MW_BF16};
+static const MwType types[] = {MW_F32, MW_BF16, MW_F16};
 
 /* Every shape in every type. */
 START_TEST(images_are_convolved_and_pooled)

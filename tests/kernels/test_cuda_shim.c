@@ -2,7 +2,7 @@
 /* The shim runs kernels as CUDA does, and shows what is wrong with those that are wrong. */
 #include "tests/kernels/cuda_shim.h"
 
-#include "base/bf16.h"
+#include "base/half.h"
 #include "runtime/cuda/tensor_core.h"
 #include "tests/unit/support.h"
 

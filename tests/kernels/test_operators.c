@@ -21,6 +21,9 @@
 /* For single elements of the gradient of attention, where the output that it takes is rounded;
  * tests/kernels/test_cuda_sdpa.c has 1e-2 for their norms. */
 #define BF16_SUMS 2e-2
+#define F16 5.2e-4 /* rounded to 11 bits */
+#define F16_TWICE (2 * F16)
+#define F16_SUMS 2.5e-3
 #define EXACT 0.0
 
 typedef struct {
@@ -81,12 +84,6 @@ static const Case cases[] = {
     {"or", "bool[17]; bool[17]", "", EXACT},
     {"not", "bool[17]", "", EXACT},
     {"select", "bool[17, 1]; f32[17, 5]; f32[5]", "", EXACT},
-    {"cast", "f32[17]", "type = bf16", BF16},
-    {"cast", "i32[17]", "type = f32", EXACT},
-    {"cast", "f32[17]", "type = i32", EXACT},
-    {"cast", "bool[17]", "type = f32", EXACT},
-    {"cast", "bf16[17]", "type = f32", EXACT},
-    {"cast", "f32[17]", "type = bool", EXACT},
     {"identity", "f32[17]", "", EXACT},
     {"dropout", "f32[3, 1000]", "rate = 0.3; key = 5", F32},
     {"reduce_sum", "f32[17, 1000]", "axes = [1]", F32},
@@ -169,6 +166,7 @@ static const Case cases[] = {
     {"linear_scan", "f32[2, 700]; f32[2, 700]", "axis = 1; reverse = true", F32},
     {"linear_scan", "f32[37, 5, 2]; f32[37, 5, 2]", "axis = 0; reverse = true", F32},
     {"linear_scan", "bf16[2, 9, 33]; bf16[2, 9, 33]", "axis = 1", BF16},
+    {"linear_scan", "f16[2, 9, 33]; f16[2, 9, 33]", "axis = 1", F16},
     {"cumsum", "f32[3, 17, 64]", "", F32},
     {"cumsum", "f32[5, 100]", "inverse = true", F32},
     {"cumsum", "bf16[9, 33]", "", BF16},
@@ -314,6 +312,87 @@ static const Case cases[] = {
     {"flip", "f32[3, 5, 8]", "axis = 0", EXACT},
     {"flip", "i32[3, 5, 8]", "axis = 1", EXACT},
     {"flip", "bf16[3, 40, 64]", "axis = 2", EXACT},
+    {"constant", "", "type = i64; shape = [3]; value = -4294967297", EXACT},
+    {"constant", "", "type = u8; shape = [3]; value = 200", EXACT},
+    {"iota", "", "type = i64; shape = [2, 5]; axis = 1", EXACT},
+    {"iota", "", "type = u8; shape = [300]; axis = 0", EXACT},
+    {"iota", "", "type = f16; shape = [70]; axis = 0", EXACT},
+    {"add", "f16[33]; f16[33]", "", F16},
+    {"add", "i64[1000]; i64[1]", "", EXACT, DRAW_WIDE},
+    {"add", "u8[1000]; u8[1000]", "", EXACT},
+    {"sub", "i8[17, 3]; i8[3]", "", EXACT},
+    {"mul", "u8[17, 3]; u8[3]", "", EXACT},
+    {"neg", "i8[256]", "", EXACT},
+    {"neg", "u8[256]", "", EXACT},
+    {"abs", "i8[256]", "", EXACT},
+    {"abs", "i64[17]", "", EXACT, DRAW_WIDE},
+    {"sign", "i64[17]", "", EXACT, DRAW_WIDE},
+    {"sign", "u8[17]", "", EXACT},
+    {"maximum", "i64[17]; i64[17]", "", EXACT, DRAW_WIDE},
+    {"minimum", "u8[17]; u8[17]", "", EXACT},
+    {"floor_div", "i64[100]; i64[100]", "", EXACT},
+    {"floor_div", "i8[100]; i8[100]", "", EXACT},
+    {"mod", "i64[100]; i64[100]", "", EXACT},
+    {"mod", "u8[100]; u8[100]", "", EXACT},
+    {"lt", "i64[17, 2]; i64[2]", "", EXACT, DRAW_WIDE},
+    {"ge", "u8[17]; u8[17]", "", EXACT},
+    {"eq", "i8[300]; i8[300]", "", EXACT},
+    {"select", "bool[17, 1]; u8[17, 5]; u8[5]", "", EXACT},
+    {"select", "bool[40]; i64[40]; i64[40]", "", EXACT, DRAW_WIDE},
+    {"gelu", "f16[1000]", "", F16},
+    {"mul", "f16[1000]; f16[1000]", "", F16, DRAW_WIDE},
+    {"maximum", "f16[64]; f16[64]", "", EXACT, DRAW_WIDE},
+    {"reduce_sum", "f16[64, 3]", "axes = [0]", F16},
+    {"reduce_sum", "f16[1000, 3]", "axes = [0]; type = f32", F32},
+    {"reduce_sum", "f16[5, 1000]", "axes = [1]; type = f32", F32},
+    {"reduce_sum", "i64[3, 1000]", "axes = [1]", EXACT},
+    {"reduce_sum", "i64[1000, 40]", "axes = [0]", EXACT},
+    {"reduce_sum", "i64[5, 7, 11]", "axes = [0, 1, 2]", EXACT},
+    {"reduce_max", "i64[3, 1000]", "axes = [1]", EXACT, DRAW_WIDE},
+    {"reduce_max", "i64[1000, 40]", "axes = [0]", EXACT, DRAW_WIDE},
+    {"reduce_max", "i64[5, 7, 11]", "axes = [0, 1, 2]", EXACT, DRAW_WIDE},
+    {"reduce_max", "u8[17, 100]", "axes = [1]", EXACT},
+    {"reduce_max", "i8[100, 17]", "axes = [0]", EXACT},
+    {"reduce_max", "f16[17, 100]", "axes = [1]", EXACT, DRAW_WIDE},
+    {"softmax", "f16[3, 17]", "", F16},
+    {"layer_norm", "f16[5, 17]", "eps = 1e-5", F16},
+    {"einsum", "f16[17, 32]; f16[32, 5]", "equation = ab,bc->ac", F16},
+    {"einsum", "f16[17, 32]; f16[32, 5]", "equation = ab,bc->ac; type = f32", F32},
+    {"einsum", "f16[17, 5]; f16[17, 5]", "equation = ab,ab->a; type = f32", F32},
+    {"einsum", "f16[3, 5, 7]", "equation = abc->cab; type = f32", EXACT},
+    {"embedding", "i64[3, 17]; f32[8, 5]", "", EXACT},
+    {"embedding", "i64[4]; f16[8, 33]", "", EXACT},
+    {"embedding_grad", "i64[2]; f16[2, 7]", "shape = [8, 7]", F16_TWICE},
+    {"put_rows", "f16[8, 16]; i64[9]; f16[9, 16]", "", EXACT},
+    {"first_equal", "i64[100]", "", EXACT},
+    {"pick", "f32[3, 17, 8]; i64[3, 17]", "", EXACT},
+    {"pick_grad", "i64[3, 17]; f32[3, 17]", "shape = [3, 17, 8]", EXACT},
+    {"take_along", "f16[30, 8]; i64[30, 2]", "", EXACT},
+    {"take_along_grad", "i64[30, 2]; f16[30, 2]", "shape = [30, 8]", F16},
+    {"cumsum", "f16[9, 33]", "", F16},
+    {"cumsum", "i64[40, 70]", "inverse = true", EXACT},
+    {"top_k", "f16[9, 100]", "k = 40; ascending = true", EXACT},
+    {"conv", "f16[2, 9, 4]; f16[3, 4, 6]", "stride = [1]; padding = [1, 1]; dilation = [1]", F16},
+    {"conv_transpose", "f16[2, 9, 8]; f16[5, 1, 8]",
+     "shape = [2, 9, 8]; stride = [1]; padding = [2, 2]; dilation = [1]", F16},
+    {"conv_filter_grad", "f16[2, 9, 4]; f16[2, 9, 6]",
+     "shape = [3, 4, 6]; type = f32; stride = [1]; padding = [1, 1]; dilation = [1]", F32},
+    {"max_pool", "f16[2, 9, 11, 7]", "window = [3, 2]; stride = [2, 2]; padding = [1, 1, 0, 1]",
+     EXACT},
+    {"sum_pool_grad", "f16[2, 9, 3]",
+     "shape = [2, 9, 3]; window = [3]; stride = [1]; padding = [1, 1]", F16},
+    {"sdpa", "f16[2, 17, 4, 8]; f16[2, 17, 2, 8]; f16[2, 17, 2, 8]", "causal = true; scale = 0.35",
+     F16_TWICE},
+    {"sdpa_grad", "f16[2, 17, 4, 8]; f16[2, 17, 2, 8]; f16[2, 17, 2, 8]; f16[2, 17, 4, 8]",
+     "causal = true; scale = 0.35", F16_SUMS},
+    {"sdpa_masked", "f16[2, 17, 4, 8]; f16[2, 17, 2, 8]; f16[2, 17, 2, 8]; f16[2, 4, 1, 1]",
+     "scale = 0.35", F16_TWICE},
+    {"transpose", "i64[100, 17]", "perm = [1, 0]", EXACT, DRAW_WIDE},
+    {"transpose", "u8[100, 17]", "perm = [1, 0]", EXACT},
+    {"pad", "i64[7]", "axis = 0; begin = 2; end = 3", EXACT, DRAW_WIDE},
+    {"concat", "u8[5]; u8[3]", "axis = 0", EXACT},
+    {"flip", "i8[3, 40, 64]", "axis = 2", EXACT},
+    {"broadcast", "u8[3, 1]", "shape = [2, 3, 8]", EXACT},
 };
 
 /* Operators of several devices: tests/dist compares them with one. */
@@ -329,7 +408,11 @@ enum {
 #define OPTIMIZER(...) +1
 #include "ir/optimizers.def"
 };
-enum { OPTIMIZER_CASES = 4 * STEPS, CASES = MW_COUNT(cases) + OPTIMIZER_CASES };
+enum {
+    OPTIMIZER_CASES = 4 * STEPS,
+    CAST_CASES = MW_TYPE_COUNT * MW_TYPE_COUNT,
+    CASES = MW_COUNT(cases) + OPTIMIZER_CASES + CAST_CASES
+};
 
 /* "f32[17]; f32[17]; ...; f32[]; i32[]" */
 static const char *optimizer_operands(MwArena *arena, const MwOptimizerInfo *info,
@@ -373,9 +456,27 @@ static Case optimizer_case(MwArena *arena, int i)
                   .signed_operands = 2};
 }
 
+/* Casts between all types, of numbers of all sizes. */
+static Case cast_case(MwArena *arena, int i)
+{
+    const MwType from = (MwType)(i / MW_TYPE_COUNT), to = (MwType)(i % MW_TYPE_COUNT);
+    return (Case){.op = "cast",
+                  .operands = mw_arena_printf(arena, "%s[1000]", mw_type_name(from)),
+                  .attrs = mw_arena_printf(arena, "type = %s", mw_type_name(to)),
+                  .tolerance = !mw_type_is_float(to) || from == to ? EXACT
+                               : to == MW_F32                      ? F32
+                               : to == MW_F16                      ? F16
+                                                                   : BF16,
+                  .draw = DRAW_WIDE};
+}
+
 static Case case_at(MwArena *arena, int i)
 {
-    return i < MW_COUNT(cases) ? cases[i] : optimizer_case(arena, i - MW_COUNT(cases));
+    const int beyond = i - MW_COUNT(cases);
+    if (beyond < 0)
+        return cases[i];
+    return beyond < OPTIMIZER_CASES ? optimizer_case(arena, beyond)
+                                    : cast_case(arena, beyond - OPTIMIZER_CASES);
 }
 
 START_TEST(every_operator_has_a_case)
@@ -409,7 +510,9 @@ static MwNodeId add_put_rows(TestGraph *test, const Case *c)
     add_inputs(test, c, in);
     const int count = (int)mw_value_tensor(test->graph, in[1])->dim[0];
     const char *places = mw_arena_printf(test->arena, "type = i32; shape = [%d]; axis = 0", count);
-    const char *none = mw_arena_printf(test->arena, "type = i32; shape = [%d]; value = -1", count);
+    const char *type = mw_type_name(mw_value_tensor(test->graph, in[1])->type);
+    const char *none =
+        mw_arena_printf(test->arena, "type = %s; shape = [%d]; value = -1", type, count);
     const MwValueId both[] = {test_apply(test, NULL, "first_equal", &in[1], 1, ""),
                               test_apply(test, NULL, "iota", NULL, 0, places)};
     choice[0] = test_apply(test, NULL, "eq", both, 2, "");

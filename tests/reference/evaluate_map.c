@@ -125,17 +125,39 @@ static double (*const unary[MW_OP_COUNT])(double x) = {
     [MW_OP_BROADCAST] = same,
 };
 
-static double cast(double x, MwType type)
+/* The range of an integer type, as the power of two that it has values for, and its least value. */
+static double count_of(MwType type, double *least)
 {
-    if (type == MW_BOOL)
+    const double count = pow(2, 8 * mw_type_bytes(type));
+    *least = mw_type_kind(type) == MW_TYPE_UNSIGNED ? 0 : -count / 2;
+    return count;
+}
+
+/* The value of the type with the same low bits as the whole number x. */
+static double wrapped(double x, MwType type)
+{
+    double least, count;
+    if (!mw_type_is_integer(type))
+        return x;
+    count = count_of(type, &least);
+    return x - count * floor((x - least) / count);
+}
+
+static double cast(double x, MwType from, MwType to)
+{
+    double least, count;
+    if (to == MW_BOOL)
         return x != 0;
-    return type == MW_I32 ? trunc(x) : x;
+    if (!mw_type_is_integer(to) || !mw_type_is_float(from))
+        return wrapped(x, to);
+    count = count_of(to, &least);
+    return isnan(x) ? 0 : fmax(least, fmin(least + count - 1, trunc(x)));
 }
 
 static bool map_unary(const Eval *e, double x, double *y)
 {
     if (e->node->op == MW_OP_CAST)
-        return *y = cast(x, (MwType)mw_node_int(e->node, MW_ATTR_TYPE)), true;
+        return *y = cast(x, eval_in(e, 0)->type, eval_out(e, 0)->type), true;
     if (!unary[e->node->op])
         return false;
     *y = unary[e->node->op](x);
@@ -146,7 +168,7 @@ static bool map_unary(const Eval *e, double x, double *y)
 static double modulo(const Eval *e, double a, double b)
 {
     if (b == 0)
-        return eval_out(e, 0)->type == MW_I32 ? 0 : NAN;
+        return mw_type_is_integer(eval_out(e, 0)->type) ? 0 : NAN;
     double left = fmod(a, b);
     return left * b < 0 ? left + b : left;
 }
@@ -154,7 +176,7 @@ static double modulo(const Eval *e, double a, double b)
 static double floor_div(const Eval *e, double a, double b)
 {
     if (b == 0)
-        return eval_out(e, 0)->type == MW_I32 ? 0 : a / b;
+        return mw_type_is_integer(eval_out(e, 0)->type) ? 0 : a / b;
     if (isinf(b) && isfinite(a))
         return a * b < 0 ? -1 : 0;
     return nearbyint((a - modulo(e, a, b)) / b);
@@ -267,6 +289,8 @@ bool eval_map(const Eval *e)
         eval_index(eval_out(e, 0), i, at);
         if (!map_element(e, at, &e->out[0][i]))
             return false;
+        if (e->node->op != MW_OP_CAST)
+            e->out[0][i] = wrapped(e->out[0][i], eval_out(e, 0)->type);
     }
     return true;
 }
@@ -278,7 +302,7 @@ static void iota(const Eval *e)
     for (int64_t i = 0; i < mw_tensor_elements(result); i++) {
         int64_t at[MW_MAX_RANK];
         eval_index(result, i, at);
-        e->out[0][i] = (double)(eval_origin(e, result, axis) + at[axis]);
+        e->out[0][i] = wrapped((double)(eval_origin(e, result, axis) + at[axis]), result->type);
     }
 }
 

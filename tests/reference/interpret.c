@@ -5,20 +5,22 @@
 #include "base/philox.h"
 #include "ir/loops.h"
 
+#include <math.h>
 #include <string.h>
 
-/* To the nearest value of the type, ties to even. */
+/* To the nearest value of the type, ties to even; integers are values already. */
 static double round_to(double x, MwType type)
 {
-    float single = (float)x;
-    if (type != MW_BF16)
-        return type == MW_F32 ? single : x;
-    uint32_t bits;
-    memcpy(&bits, &single, sizeof bits);
-    bits += 0x7fff + (bits >> 16 & 1);
-    bits &= 0xffff0000;
-    memcpy(&single, &bits, sizeof bits);
-    return single;
+    const int digits = type == MW_F32 ? 24 : type == MW_BF16 ? 8 : 11;
+    const int least = type == MW_F16 ? -24 : -126 - digits + 1; /* of numbers that are not normal */
+    int exponent;
+    if (!mw_type_is_float(type) || x == 0 || x - x != 0)
+        return x;
+    frexp(x, &exponent);
+    const double unit = ldexp(1, mw_max(exponent - digits, least));
+    const double near = rint(x / unit) * unit;
+    const double end = type == MW_F16 ? 0x1p16 : 0x1p128;
+    return fabs(near) >= end ? copysign(INFINITY, x) : near;
 }
 
 static double initial_element(const MwNode *node, uint64_t seed, uint64_t stream, int64_t i)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/unit/call.h"
 
-#include "base/bf16.h"
+#include "base/element.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -68,11 +68,13 @@ MwType call_type(const Call *call, int operand)
 
 double call_value(const Call *call, int operand, int64_t element)
 {
-    const void *at = call->operands[operand];
+    return mw_element_get(call_type(call, operand), call->operands[operand], element);
+}
+
+double call_rounding(const Call *call, int operand)
+{
     const MwType type = call_type(call, operand);
-    return type == MW_BF16  ? mw_bf16_to_f32(((const uint16_t *)at)[element])
-           : type == MW_I32 ? ((const int32_t *)at)[element]
-                            : ((const float *)at)[element];
+    return type == MW_BF16 ? 1.0 / 256 : type == MW_F16 ? 1.0 / 2048 : 0;
 }
 
 void call_allocate(Call *call)
@@ -83,15 +85,10 @@ void call_allocate(Call *call)
         char *values = malloc((size_t)call->bytes[i] + CALL_GUARD_BYTES);
         const bool is_filled = !strchr("ws", info->accesses[i]);
         memset(values, 0xff, (size_t)call->bytes[i]);
-        if (is_filled && call_type(call, i) == MW_BF16)
-            for (int64_t k = 0; k < call->bytes[i] / 2; k++)
-                ((uint16_t *)values)[k] = mw_bf16_from_f32(call_sample(k, i));
-        else if (is_filled && call_type(call, i) == MW_BOOL)
-            for (int64_t k = 0; k < call->bytes[i]; k++)
-                values[k] = call_sample(k, i) < 0.3f;
-        else if (is_filled)
-            for (int64_t k = 0; k < call->bytes[i] / 4; k++)
-                ((float *)values)[k] = call_sample(k, i);
+        const MwType type = call_type(call, i);
+        for (int64_t k = 0; is_filled && k < call->bytes[i] / mw_type_bytes(type); k++)
+            mw_element_put(type, values, k,
+                           type == MW_BOOL ? call_sample(k, i) < 0.3f : (double)call_sample(k, i));
         memset(values + call->bytes[i], GUARD, CALL_GUARD_BYTES);
         call->operands[i] = values;
     }
@@ -104,9 +101,7 @@ float *call_floats(const Call *call, int operand)
     const void *from = call->operands[operand];
     float *values = malloc(sizeof *values * (size_t)count);
     for (int64_t k = 0; k < count; k++)
-        values[k] = type == MW_BF16   ? mw_bf16_to_f32(((const uint16_t *)from)[k])
-                    : type == MW_BOOL ? ((const uint8_t *)from)[k]
-                                      : ((const float *)from)[k];
+        values[k] = (float)mw_element_get(type, from, k);
     return values;
 }
 

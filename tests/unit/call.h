@@ -20,6 +20,9 @@ enum { CALL_GUARD_BYTES = 64 }; /* behind every operand */
 /* The type of an operand's elements, and one of them. */
 MwType call_type(const Call *call, int operand);
 double call_value(const Call *call, int operand, int64_t element);
+/* Half of the last place of a number of an operand of 16 bits, relative to it; 0 for other types.
+ * What is compared with sums that lie on the edge of two numbers allows a little more. */
+double call_rounding(const Call *call, int operand);
 /* What call_allocate puts into an operand that the call reads: small numbers that repeat nowhere
  * near. What it only writes is NaN. */
 float call_sample(int64_t element, int operand);

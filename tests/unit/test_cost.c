@@ -176,6 +176,7 @@ START_TEST(work_costs_what_the_formulas_say)
         {{MW_WORK_GEMM, MW_F32, .m = 128, .n = 128, .k = 128, .batch = 1}, 1e-6 + 4194304 / 8e9},
         /* Without a table: one wave of 100 tiles of 2 * 128 * 128 * 64 at 8e11 each; two waves. */
         {{MW_WORK_GEMM, MW_BF16, .m = 1, .n = 1, .k = 64, .batch = 1}, 1e-6 + 2097152 / 8e11},
+        {{MW_WORK_GEMM, MW_F16, .m = 1280, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 2097152 / 8e11},
         {{MW_WORK_GEMM, MW_BF16, .m = 1280, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 2097152 / 8e11},
         {{MW_WORK_GEMM, MW_BF16, .m = 1281, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 4194304 / 8e11},
         {{MW_WORK_GEMM, MW_I32, .m = 16, .n = 16, .k = 16, .batch = 1}, 1e-6 + 8192 / 1e9},

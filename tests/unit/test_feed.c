@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What feeds give, that it is the same at every parallelism, and what they say of bad files. */
+#include "base/element.h"
 #include "base/hash.h"
 #include "base/philox.h"
 #include "runtime/data/feed.h"
@@ -435,13 +436,74 @@ START_TEST(a_wrong_array_is_named)
 }
 END_TEST
 
+/* An element of an array: its type, its bits, the type of the input, the element there or none. */
+static const struct {
+    char kind;
+    int bytes;
+    uint64_t bits;
+    MwType type;
+    const char *message; /* NULL: it becomes `element` */
+    double element;
+} conversions[] = {
+    {'i', 8, 1ull << 40, MW_I64, NULL, 0x1p40},
+    {'i', 8, 1ull << 31, MW_I32, "2147483648, which i32 cannot represent"},
+    {'i', 8, (uint64_t)-7, MW_I32, NULL, -7},
+    {'u', 8, 1ull << 63, MW_I64, "9223372036854775808, which i64 cannot represent"},
+    {'i', 8, (uint64_t)-1, MW_U8, "-1, which u8 cannot represent"},
+    {'i', 4, 256, MW_U8, "256, which u8 cannot represent"},
+    {'u', 1, 255, MW_U8, NULL, 255},
+    {'u', 1, 128, MW_I8, "128, which i8 cannot represent"},
+    {'i', 1, 0x80, MW_I8, NULL, -128},
+    {'u', 1, 200, MW_I64, NULL, 200},
+    {'u', 1, 200, MW_F32, NULL, 200},
+    {'u', 2, 2049, MW_F16, NULL, 2048},
+    {'i', 8, 1 << 20, MW_F16, NULL, INFINITY},
+    {'f', 2, 0x7bff, MW_F16, NULL, 65504},
+    {'f', 2, 0x8001, MW_F32, NULL, -0x1p-24},
+    {'f', 8, 0x3ff0020000000000, MW_F16, NULL, 1}, /* a tie: 1 + 2^-11 */
+    {'b', 1, 1, MW_U8, NULL, 1},
+};
+
+START_TEST(elements_become_those_of_the_input)
+{
+    const MwNpy npy = {.kind = conversions[_i].kind, .bytes = conversions[_i].bytes};
+    const MwType type = conversions[_i].type;
+    int64_t to[1];
+    MwFault fault = {0};
+    ck_assert(mw_npy_fits(&npy, type));
+    const bool good =
+        mw_npy_convert(&npy, (const char *)&conversions[_i].bits, 1, type, to, &fault);
+    ck_assert(good == !conversions[_i].message);
+    if (good)
+        ck_assert(mw_element_get(type, to, 0) == conversions[_i].element);
+    else
+        ck_assert_msg(strstr(fault.text, conversions[_i].message), "%s", fault.text);
+}
+END_TEST
+
+/* 2^53 + 1, which no double is. */
+START_TEST(integers_of_64_bits_stay_exact)
+{
+    const int64_t from = (1ll << 53) + 1;
+    const MwNpy npy = {.kind = 'i', .bytes = 8};
+    int64_t to[1];
+    MwFault fault = {0};
+    ck_assert(mw_npy_convert(&npy, (const char *)&from, 1, MW_I64, to, &fault));
+    ck_assert_int_eq(to[0], from);
+}
+END_TEST
+
 START_TEST(arrays_are_written_as_they_are_read)
 {
     static const MwTensor tensors[] = {{MW_F32, 0, {0}},
                                        {MW_F32, 1, {3}},
                                        {MW_I32, 2, {2, 5}},
                                        {MW_BF16, 3, {1, 2, 3}},
-                                       {MW_BOOL, 8, {1, 2, 1, 2, 1, 2, 1, 2}}};
+                                       {MW_BOOL, 8, {1, 2, 1, 2, 1, 2, 1, 2}},
+                                       {MW_I64, 2, {2, 3}},
+                                       {MW_I8, 1, {5}},
+                                       {MW_U8, 4, {1, 2, 2, 1}},
+                                       {MW_F16, 2, {3, 3}}};
     for (int i = 0; i < MW_COUNT(tensors); i++) {
         char file[MW_NPY_HEADER_BYTES + 64];
         int bytes = mw_npy_header(&tensors[i], file);
@@ -491,6 +553,8 @@ int main(void)
     tcase_add_test(tests, a_file_that_becomes_shorter_is_named);
     tcase_add_loop_test(tests, a_wrong_feed_is_named, 0, MW_COUNT(wrong));
     tcase_add_loop_test(tests, a_wrong_array_is_named, 0, MW_COUNT(headers));
+    tcase_add_loop_test(tests, elements_become_those_of_the_input, 0, MW_COUNT(conversions));
+    tcase_add_test(tests, integers_of_64_bits_stay_exact);
     tcase_add_test(tests, arrays_are_written_as_they_are_read);
     tcase_add_test(tests, weights_are_the_same_in_every_piece);
     return run_suite(suite);

@@ -4,6 +4,7 @@
  * Errors are counted in units in the last place of a float of the wanted value's size, but at least
  * of `floor`: where a function crosses zero, or is the difference of greater numbers, it is the
  * error beside those numbers that can be small. */
+#include "base/half.h"
 #include "ir/op.h"
 #include "tests/unit/support.h"
 
@@ -237,6 +238,67 @@ START_TEST(bf16_rounds_to_nearest_even)
 }
 END_TEST
 
+/* All numbers of f16, and numbers of f32 beside the middles between two of them, against the type
+ * of the C compiler; those of base/half.h too. */
+START_TEST(f16_is_that_of_the_compiler)
+{
+    for (uint32_t bits = 0; bits < 1u << 16; bits++) {
+        _Float16 half;
+        const uint16_t given = (uint16_t)bits;
+        memcpy(&half, &given, sizeof half);
+        const float value = (float)half, ours = mw_from_f16(given), base = mw_f16_to_f32(given);
+        ck_assert_msg(isnan(value) ? isnan(ours) && isnan(base) : ours == value && base == value,
+                      "%04x", bits);
+        ck_assert_msg(isnan(value) ||
+                          (mw_to_f16(value) == given && mw_f16_from_f32(value) == given),
+                      "%04x", bits);
+        for (int beside = -1; beside < 2; beside++) {
+            const float near =
+                mw_bits_f32(mw_f32_bits(value) + (1u << 12) + (uint32_t)beside); /* the middle */
+            const _Float16 rounded = (_Float16)near;
+            uint16_t wanted;
+            memcpy(&wanted, &rounded, sizeof wanted);
+            ck_assert_msg(isnan(near) ||
+                              (mw_to_f16(near) == wanted && mw_f16_from_f32(near) == wanted),
+                          "%a", (double)near);
+        }
+    }
+    ck_assert(isnan(mw_from_f16(mw_to_f16(NAN))));
+    for (float value = 0x1p-27f; value < 0x1p-13f; value *= 1.0009765625f) {
+        const _Float16 rounded = (_Float16)value;
+        uint16_t wanted;
+        memcpy(&wanted, &rounded, sizeof wanted);
+        ck_assert_uint_eq(mw_to_f16(value), wanted);
+        ck_assert_uint_eq(mw_f16_from_f32(-value), wanted | 0x8000);
+    }
+}
+END_TEST
+
+START_TEST(floats_become_the_nearest_integers)
+{
+    static const struct {
+        float from;
+        int64_t i8, u8, i32, i64;
+    } rows[] = {{1.9f, 1, 1, 1, 1},
+                {-1.9f, -1, 0, -1, -1},
+                {127.9f, 127, 127, 127, 127},
+                {-200, -128, 0, -200, -200},
+                {300, 127, 255, 300, 300},
+                {0x1p31f, 127, 255, INT32_MAX, 0x80000000ll},
+                {-0x1p31f, -128, 0, INT32_MIN, -0x80000000ll},
+                {0x1p63f, 127, 255, INT32_MAX, INT64_MAX},
+                {-0x1p64f, -128, 0, INT32_MIN, INT64_MIN},
+                {-INFINITY, -128, 0, INT32_MIN, INT64_MIN},
+                {NAN, 0, 0, 0, 0}};
+    for (int i = 0; i < MW_COUNT(rows); i++) {
+        ck_assert_int_eq(mw_to_i8(rows[i].from), rows[i].i8);
+        ck_assert_int_eq(mw_to_u8(rows[i].from), rows[i].u8);
+        ck_assert_int_eq(mw_to_i32(rows[i].from), rows[i].i32);
+        ck_assert_int_eq(mw_to_i64(rows[i].from), rows[i].i64);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("prelude");
@@ -247,5 +309,7 @@ int main(void)
     tcase_add_test(tests, ends_of_the_range_are_right);
     tcase_add_test(tests, division_rounds_down);
     tcase_add_test(tests, bf16_rounds_to_nearest_even);
+    tcase_add_test(tests, f16_is_that_of_the_compiler);
+    tcase_add_test(tests, floats_become_the_nearest_integers);
     return run_suite(suite);
 }

@@ -50,16 +50,12 @@ static void run(Call *call)
     ck_assert_msg(try(call, &is_host, &fault), "%s", fault.text);
 }
 
-/* Half of the last place of a bf16 number, relative to it, and a little for sums on its edge. */
-static const double bf16_rounding = 1.01 / 256;
-
 /* Whether element `index` of an operand is right. `scale` is the sum of the absolute values that
  * were added up for it. */
 static void check_close(const Call *call, int operand, int64_t index, double expected, double scale)
 {
     const double found = call_value(call, operand, index);
-    const double rounding =
-        call_type(call, operand) == MW_BF16 ? bf16_rounding * fabs(expected) : 0;
+    const double rounding = 1.01 * call_rounding(call, operand) * fabs(expected);
     ck_assert_msg(fabs(found - expected) <= 2e-5 * scale + rounding,
                   "operand %d: element %lld is %g, not %g", operand, (long long)index, found,
                   expected);
@@ -93,6 +89,8 @@ static const struct {
     {64, 33, 300, 1, 2, false, false, 1, 0, 8, MW_BF16, MW_BF16},
     {5, 7, 3, 1, 1, false, true, 1, 0, 1, MW_BF16, MW_F32},
     {64, 33, 300, 2, 1, true, true, 0.5, 1, 4, MW_BF16, MW_F32},
+    {64, 33, 300, 1, 2, false, true, 1, 1, 8, MW_F16, MW_F16},
+    {5, 7, 3, 1, 1, false, true, 1, 0, 1, MW_F16, MW_F32},
 };
 
 static Call gemm_call(int index)
@@ -216,6 +214,10 @@ static const struct {
     {MW_ROUTINE_GEMM_SUM_B, 5, 7, 3, true, true, 1, 0, 1, MW_F32, MW_F32},
     {MW_ROUTINE_GEMM_SUM_B, 40, 33, 300, true, false, 1, 1, 0, MW_BF16, MW_F32},
     {MW_ROUTINE_GEMM_SUM_B, 40, 33, 30, true, false, 1, 0, 0, MW_BF16, MW_BF16},
+    {MW_ROUTINE_GEMM_BIAS, 9, 16, 40, true, false, 1, 0, 1, MW_F16, MW_F32},
+    {MW_ROUTINE_GEMM_BIAS_GELU_AUX, 33, 64, 300, false, true, 0.5, 0, 0, MW_F16, MW_F16},
+    {MW_ROUTINE_GEMM_GELU_GRAD, 33, 64, 30, true, true, 1, 0, 0, MW_F16, MW_F16},
+    {MW_ROUTINE_GEMM_SUM_B, 40, 33, 30, true, false, 1, 0, 0, MW_F16, MW_F16},
 };
 
 static Call finished_call(int index)
@@ -258,9 +260,8 @@ static double gelu_tanh_slope(double x)
 static void check_finished(const Call *call, int operand, int64_t index, double expected,
                            double product, double scale)
 {
-    const bool rounds = call_type(call, operand) == MW_BF16;
     check_close(call, operand, index, expected,
-                scale + (rounds ? bf16_rounding / 2e-5 * fabs(product) : 0));
+                scale + 1.01 * call_rounding(call, operand) / 2e-5 * fabs(product));
 }
 
 static void check_finished_row(const Call *call, const Call *before, int64_t row)

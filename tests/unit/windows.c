@@ -123,12 +123,11 @@ static void expect(const Expected *to, int64_t at, double term)
 /* Checks the last operand, and frees everything. */
 static void check(Call *call, int operand, const Expected *expected)
 {
-    const bool is_bf16 = call_type(call, operand) == MW_BF16;
     const int64_t count = call->bytes[operand] / mw_type_bytes(call_type(call, operand));
     for (int64_t i = 0; i < count; i++) {
         const double found = call_value(call, operand, i);
         const double allowed = 2e-6 * (expected->size[i] + 1e-30) +
-                               (is_bf16 ? fabs(expected->value[i]) * 1.01 / 256 : 0);
+                               fabs(expected->value[i]) * 1.01 * call_rounding(call, operand);
         ck_assert_msg(fabs(found - expected->value[i]) <= allowed, "%s: element %lld is %g, not %g",
                       mw_routine_info(call->routine)->name, (long long)i, found,
                       expected->value[i]);
