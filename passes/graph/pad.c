@@ -206,14 +206,6 @@ static void mask_addends(Pad *p, const MwNode *node, const MwShardingRule *rule,
         zero_operand(p, node, rule, addend, factor, operands);
 }
 
-/* What no element of a type is less than. */
-static double least_of(MwType type)
-{
-    if (mw_type_is_float(type))
-        return -INFINITY;
-    return mw_type_is_integer(type) ? mw_type_clamp(type, -INFINITY) : 0;
-}
-
 /* Fills the padding of operand 0 with what a maximum or a log-sum-exp does not see. */
 static void mask_greatest(Pad *p, const MwNode *node, const MwShardingRule *rule, int factor,
                           MwValueId *operands)
@@ -221,7 +213,7 @@ static void mask_greatest(Pad *p, const MwNode *node, const MwShardingRule *rule
     const MwTensor *tensor = mw_value_tensor(from_of(p), node->operands[0]);
     const int d = mw_pad_operand_dim(from_of(p), node, rule, 0, factor);
     const double least =
-        mw_op_info(node->op)->combine == MW_COMBINE_MAX ? least_of(tensor->type) : NO_WEIGHT;
+        mw_op_info(node->op)->combine == MW_COMBINE_MAX ? mw_pad_least(tensor->type) : NO_WEIGHT;
     MW_ASSERT(d >= 0);
     mw_rewrite_at(&p->rewrite, node);
     operands[0] = mask_dim(p->rewrite.to, operands[0], d, tensor->dim[d], least);

@@ -3,6 +3,8 @@
 
 #include "passes/graph/micro_state.h"
 
+#include <math.h>
+
 /* ---- Union-find ---- */
 
 static int root_of(const MwPadSizes *sizes, int dim)
@@ -138,6 +140,21 @@ int mw_pad_addend(const MwGraph *graph, const MwNode *node, const MwShardingRule
     MW_UNREACHABLE();
 }
 
+double mw_pad_least(MwType type)
+{
+    if (mw_type_is_float(type))
+        return -INFINITY;
+    return mw_type_is_integer(type) ? mw_type_clamp(type, -INFINITY) : 0;
+}
+
+/* Whether the node is a maximum over integers of which no constant is the least. */
+static bool has_no_least(const MwGraph *graph, const MwNode *node)
+{
+    const MwType type = mw_value_tensor(graph, node->operands[0])->type;
+    return mw_op_info(node->op)->combine == MW_COMBINE_MAX &&
+           !mw_type_holds(type, mw_pad_least(type));
+}
+
 /* Whether the node, of a step of the rows of a table alone, would count rows of the padding. */
 static bool counts_rows(const MwGraph *graph, const MwNode *node)
 {
@@ -157,6 +174,7 @@ static int64_t divisor_of(const MwGraph *graph, const MwNode *node, const MwShar
     if (mw_pad_is_combined(graph, node, rule, factor) &&
         ((mw_op_info(node->op)->combine == MW_COMBINE_SUM &&
           mw_pad_addend(graph, node, rule, factor, &all) == MW_PAD_NEVER) ||
+         has_no_least(graph, node) ||
          (counts_rows(graph, node) && mw_pad_operand_dim(graph, node, rule, 0, factor) >= 0)))
         return 1;
     return rule->factors[factor].divisor;

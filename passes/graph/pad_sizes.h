@@ -46,6 +46,9 @@ enum { MW_PAD_NEVER = -2 };
 int mw_pad_addend(const MwGraph *graph, const MwNode *node, const MwShardingRule *rule, int factor,
                   bool *all);
 
+/* What no element of a type is less than. Of integers of 64 bits it is no constant. */
+double mw_pad_least(MwType type);
+
 /* Whether a result of the node lacks `factor`, which then is combined there. */
 bool mw_pad_is_combined(const MwGraph *graph, const MwNode *node, const MwShardingRule *rule,
                         int factor);

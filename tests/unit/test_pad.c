@@ -318,6 +318,8 @@ static const struct {
     {"einsum", "f32[5, 7]", "equation = ab->b"},
     {"embedding", "i32[5, 4]; f32[5, 7]", ""},
     {"embedding_grad", "i32[5, 4]; f32[5, 4, 7]", "shape = [5, 7]"},
+    {"reduce_max", "i8[5, 7]", "axes = [0]"},
+    {"reduce_max", "i64[5, 7]", "axes = [1]"},
     {"pick", "f32[5, 4, 7]; i32[5, 4]", ""},
     {"pick_grad", "i32[5, 4]; f32[5, 4]", "shape = [5, 4, 7]"},
     {"take_along", "f32[5, 7]; i32[5, 4]", ""},
@@ -393,7 +395,8 @@ static void add_sums(TestGraph *test, MwNodeId id)
     }
 }
 
-/* Floats that every operator is defined for, indices that every table of the cases has. */
+/* Floats that every operator is defined for, indices that every table of the cases has, and
+ * integers below zero. */
 static void draw_inputs(Interpreter *run)
 {
     uint64_t random = 1;
@@ -401,7 +404,8 @@ static void draw_inputs(Interpreter *run)
         for (int64_t i = 0;
              run->inputs[v] && i < mw_tensor_elements(&run->graph->values.at[v].tensor); i++) {
             const MwType type = run->graph->values.at[v].tensor.type;
-            run->inputs[v][i] = type == MW_I32 ? random_below(&random, 4)
+            run->inputs[v][i] = type == MW_I32             ? random_below(&random, 4)
+                                : mw_type_is_integer(type) ? -1 - random_below(&random, 4)
                                 : type == MW_BOOL
                                     ? random_below(&random, 2)
                                     : 0.25 + (double)random_below(&random, 1000) / 1000;
