@@ -128,9 +128,9 @@ static void check(Call *call, int operand, const Expected *expected)
         const double found = call_value(call, operand, i);
         const double allowed = 2e-6 * (expected->size[i] + 1e-30) +
                                fabs(expected->value[i]) * 1.01 * call_rounding(call, operand);
-        ck_assert_msg(fabs(found - expected->value[i]) <= allowed, "%s: element %lld is %g, not %g",
-                      mw_routine_info(call->routine)->name, (long long)i, found,
-                      expected->value[i]);
+        if (!(fabs(found - expected->value[i]) <= allowed)) /* an assertion writes to a file */
+            ck_abort_msg("%s: element %lld is %g, not %g", mw_routine_info(call->routine)->name,
+                         (long long)i, found, expected->value[i]);
     }
     free(expected->value);
     free(expected->size);
