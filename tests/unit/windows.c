@@ -19,7 +19,7 @@ const Window windows[WINDOWS] = {
     {1, 4, 8, 1, {1, 6, 7}, {1, 1, 1}, {1, 3, 2}, {1, 1, 1}, {0, 1, 1}, {0, 1, 0}},
     {2, 64, 130, 1, {1, 9, 8}, {1, 3, 2}, {1, 2, 1}, {1, 1, 2}, {0, 1, 0}, {0, 0, 1}},
     {2, 512, 128, 1, {1, 3, 4}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}},
-    {2, 64, 128, 1, {2, 2, 2}, {5, 5, 5}, {2, 1, 1}, {1, 1, 1}, {4, 4, 4}, {4, 4, 4}},
+    {2, 64, 128, 1, {1, 1, 2}, {5, 5, 5}, {1, 1, 2}, {1, 1, 1}, {4, 4, 4}, {4, 4, 4}},
     {1, 1, 0, 0, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}},
     {2, 3, 0, 0, {1, 1, 9}, {1, 1, 3}, {1, 1, 2}, {1, 1, 1}, {0, 0, 1}, {0, 0, 2}},
     {2, 70, 0, 0, {1, 7, 8}, {1, 3, 2}, {1, 2, 2}, {1, 1, 1}, {0, 2, 0}, {0, 0, 1}},
@@ -128,9 +128,9 @@ static void check(Call *call, int operand, const Expected *expected)
         const double found = call_value(call, operand, i);
         const double allowed = 2e-6 * (expected->size[i] + 1e-30) +
                                fabs(expected->value[i]) * 1.01 * call_rounding(call, operand);
-        ck_assert_msg(fabs(found - expected->value[i]) <= allowed, "%s: element %lld is %g, not %g",
-                      mw_routine_info(call->routine)->name, (long long)i, found,
-                      expected->value[i]);
+        if (!(fabs(found - expected->value[i]) <= allowed)) /* an assertion writes to a file */
+            ck_abort_msg("%s: element %lld is %g, not %g", mw_routine_info(call->routine)->name,
+                         (long long)i, found, expected->value[i]);
     }
     free(expected->value);
     free(expected->size);
