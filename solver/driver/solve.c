@@ -332,7 +332,8 @@ static void solve_core(MwSearch *search, MwCore *core)
     if (mw_tighten_all(search, core,
                        limited && is_near_optimal(search) ? MW_ASCENT_MEDIUM : MW_ASCENT_LONG))
         return;
-    if (limited || !eliminate_all(search, core, MOST_ENTRIES))
+    const int64_t most = search->options->quick ? MW_MANY_ENTRIES : MOST_ENTRIES;
+    if (limited || !eliminate_all(search, core, most))
         finish_by_search(search, core);
 }
 

@@ -59,7 +59,7 @@ def images(batch, side):
 FAMILIES = [
     Family("resnet", "resnet",
            "batch=8 image=8 classes=5 widths=[4,8] blocks=[2,1] bottleneck=true wide=2",
-           images(8, 8)),
+           images(8, 8), meshes=("2", "4")),
     Family("resnet_parts", "resnet",
            "batch=8 image=8 classes=5 widths=[4,8] blocks=[2,1] parts=4",
            images(8, 8), "--micro-batches", 2),

@@ -110,7 +110,8 @@ void call_release(Call *call)
     for (int i = 0; i < mw_routine_info(call->routine)->operand_count; i++) {
         const char *end = (const char *)call->operands[i] + call->bytes[i];
         for (int k = 0; k < CALL_GUARD_BYTES; k++)
-            ck_assert_msg(end[k] == GUARD, "operand %d was written behind its end", i);
+            if (end[k] != GUARD) /* an assertion writes to a file */
+                ck_abort_msg("operand %d was written behind its end", i);
         free(call->operands[i]);
     }
 }

@@ -56,9 +56,9 @@ static void check_close(const Call *call, int operand, int64_t index, double exp
 {
     const double found = call_value(call, operand, index);
     const double rounding = 1.01 * call_rounding(call, operand) * fabs(expected);
-    ck_assert_msg(fabs(found - expected) <= 2e-5 * scale + rounding,
-                  "operand %d: element %lld is %g, not %g", operand, (long long)index, found,
-                  expected);
+    if (!(fabs(found - expected) <= 2e-5 * scale + rounding)) /* an assertion writes to a file */
+        ck_abort_msg("operand %d: element %lld is %g, not %g", operand, (long long)index, found,
+                     expected);
 }
 
 /* ---- gemm ---- */
