@@ -160,38 +160,49 @@ static const char *result_name(MwGraph *graph, const MwNodeSpec *spec, int count
     return spec->name;
 }
 
+/* The result types by the shape rule; NULL, and errors, if it refuses the node. */
+static const MwTensor *infer_results(const MwGraph *graph, const MwNodeSpec *spec, MwNode *node,
+                                     MwDiags *diags)
+{
+    MwTensor few[4], *results;
+    MwTensor *operands = spec->operand_count <= MW_COUNT(few)
+                             ? few
+                             : MW_NEW(graph->arena, MwTensor, spec->operand_count);
+    for (int i = 0; i < spec->operand_count; i++)
+        operands[i] = *mw_value_tensor(graph, spec->operands[i]);
+    const MwShapeQuery query = {.op = spec->op,
+                                .callee = spec->callee,
+                                .operands = operands,
+                                .operand_count = spec->operand_count,
+                                .attrs = node->attrs,
+                                .attr_count = node->attr_count,
+                                .given = spec->given,
+                                .span = graph->origin.span};
+    bool is_legal = mw_shape_infer(graph->arena, &query, &results, &node->result_count, diags);
+    return is_legal ? results : NULL;
+}
+
 MwNodeId mw_graph_add(MwGraph *graph, const MwNodeSpec *spec, MwDiags *diags)
 {
     MwArena *arena = graph->arena;
     MwNode node = {.op = spec->op, .phase = graph->phase, .origin = graph->origin};
+    for (int i = 0; i < spec->operand_count; i++)
+        MW_ASSERT(spec->operands[i].index >= 0 && spec->operands[i].index < graph->values.count);
     node.operand_count = spec->operand_count;
     node.operands =
         mw_arena_dup(arena, spec->operands, sizeof(MwValueId) * (size_t)spec->operand_count);
     node.attrs = complete_attrs(graph, spec, &node.attr_count);
-
-    MwTensor *operands = MW_NEW(arena, MwTensor, spec->operand_count);
-    for (int i = 0; i < spec->operand_count; i++) {
-        MW_ASSERT(spec->operands[i].index >= 0 && spec->operands[i].index < graph->values.count);
-        operands[i] = *mw_value_tensor(graph, spec->operands[i]);
-    }
-    MwShapeQuery query = {.op = spec->op,
-                          .callee = spec->callee,
-                          .operands = operands,
-                          .operand_count = spec->operand_count,
-                          .attrs = node.attrs,
-                          .attr_count = node.attr_count,
-                          .given = spec->given,
-                          .span = graph->origin.span};
-    MwTensor *results;
-    if (!mw_shape_infer(arena, &query, &results, &node.result_count, diags))
+    node.result_count = spec->like_count;
+    const MwTensor *results = NULL;
+    if (!spec->like && !(results = infer_results(graph, spec, &node, diags)))
         return (MwNodeId){-1};
 
     MwNodeId id = {graph->nodes.count};
     node.first_result = graph->values.count;
     mw_vec_push(arena, &graph->nodes, node);
-    for (int k = 0; k < node.result_count; k++) {
-        add_result(graph, id, &results[k], result_name(graph, spec, node.result_count, k));
-    }
+    for (int k = 0; k < node.result_count; k++)
+        add_result(graph, id, results ? &results[k] : &spec->like[k].tensor,
+                   result_name(graph, spec, node.result_count, k));
     return id;
 }
 

@@ -34,6 +34,17 @@ MwValueId *mw_rewrite_operands(const MwRewrite *rewrite, const MwNode *node)
     return operands;
 }
 
+/* Whether operands in the new graph have the types of those of `node`. */
+static bool has_same_operands(const MwRewrite *rewrite, const MwNode *node,
+                              const MwValueId *operands)
+{
+    for (int k = 0; k < node->operand_count; k++)
+        if (!mw_tensor_equal(mw_value_tensor(rewrite->from, node->operands[k]),
+                             mw_value_tensor(rewrite->to, operands[k])))
+            return false;
+    return true;
+}
+
 MwNodeId mw_rewrite_copy_on(MwRewrite *rewrite, const MwNode *node, const MwValueId *operands)
 {
     const MwGraph *from = rewrite->from;
@@ -47,6 +58,10 @@ MwNodeId mw_rewrite_copy_on(MwRewrite *rewrite, const MwNode *node, const MwValu
                        .attr_count = node->attr_count,
                        .given = &from->values.at[node->first_result].tensor,
                        .result_names = names};
+    if (has_same_operands(rewrite, node, operands)) {
+        spec.like = &from->values.at[node->first_result];
+        spec.like_count = node->result_count;
+    }
     mw_rewrite_at(rewrite, node);
     MwNodeId copy = mw_build_node(rewrite->to, &spec);
     for (int k = 0; k < node->result_count; k++)
