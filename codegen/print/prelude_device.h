@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions of codegen/print/prelude.h for which a GPU has instructions, as macros with their names
- * that come before it. With halves in and out, the memory of an H200 leaves time for 24
- * instructions a point: too few for an exponential of 20 and a rounding of 7. */
+ * that come before it and after runtime/cuda/half.h. With halves in and out, the memory of an H200
+ * leaves time for 24 instructions a point: too few for an exponential of 20 and a rounding of 7. */
 #ifndef MW_CODEGEN_PRINT_PRELUDE_DEVICE_H
 #define MW_CODEGEN_PRINT_PRELUDE_DEVICE_H
 
@@ -19,20 +19,8 @@ static __inline__ __device__ uint16_t mw_device_to_bf16(float value)
 #endif
 
 #ifdef __CUDACC__
-static __inline__ __device__ uint16_t mw_device_to_f16(float value)
-{
-    uint16_t half;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
-    return half;
-}
-static __inline__ __device__ float mw_device_from_f16(uint16_t half)
-{
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
-    return value;
-}
-#define mw_to_f16(value) mw_device_to_f16(value)
-#define mw_from_f16(half) mw_device_from_f16(half)
+#define mw_to_f16(value) mw_half_store(value)
+#define mw_from_f16(half) mw_half_load(half)
 #endif
 
 #endif

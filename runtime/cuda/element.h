@@ -4,26 +4,10 @@
 #define MW_RUNTIME_CUDA_ELEMENT_H
 
 #include "base/tensor.h"
+#include "runtime/cuda/half.h"
 #include "runtime/cuda/launch.h"
 
 #include <stdint.h>
-
-/* For a C compiler, tests/kernels/cuda_shim.h has functions with the same names and meaning. */
-#ifdef __CUDACC__
-static __device__ __forceinline__ float mw_half_load(uint16_t half)
-{
-    float value;
-    asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(half));
-    return value;
-}
-
-static __device__ __forceinline__ uint16_t mw_half_store(float value)
-{
-    uint16_t half;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(value));
-    return half;
-}
-#endif
 
 /* `type` is an MwType. */
 static __device__ __forceinline__ float mw_element_load(const void *from, int64_t i, int type)

@@ -13,9 +13,9 @@
  * Calls in f16, and those in bf16 that sdpa_bf16.cu does not take, are computed in f32: operands
  * are converted when they are loaded, and the output is rounded when it is stored.
  *
- * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers with 16 bytes spilled for 9.0 and
+ * Resources (nvcc -Xptxas -v): for heads up to 64, 168 registers with 8 bytes spilled for 9.0 and
  * none for 8.0, so that 3 blocks fit on a multiprocessor; for others at most 255 registers with
- * nothing spilled, 2 blocks; 8 bytes spilled for rows of bf16. 52 KiB of shared memory. */
+ * nothing spilled, 2 blocks. 52 KiB of shared memory. */
 #include "runtime/cuda/sdpa_bf16.h"
 #include "runtime/cuda/sdpa_tiles_f32.h"
 
@@ -159,18 +159,16 @@ static __device__ __forceinline__ void query_block(const Sizes *z, const Inputs 
 }
 
 /* The kernels: for heads of up to 64 elements, for longer heads, and for rows without alignment. */
-#define KERNEL(name, kind, width, blocks)                                                          \
+#define KERNEL(name, know, width, blocks)                                                          \
     static __global__ void __launch_bounds__(THREADS, blocks)                                      \
         name(Sizes z, Inputs in, void *__restrict__ out, float *__restrict__ lse)                  \
     {                                                                                              \
-        z.rows = kind;                                                                             \
+        know(&z);                                                                                  \
         query_block(&z, &in, out, lse, width);                                                     \
     }
-KERNEL(sdpa_64, ALIGNED_F32, 64, 3)
-KERNEL(sdpa_wide, ALIGNED_F32, MOST_WIDTH, 2)
-KERNEL(sdpa_any, ANY_F32, MOST_WIDTH, 2)
-KERNEL(sdpa_any_bf16, ANY_BF16, MOST_WIDTH, 2)
-KERNEL(sdpa_any_f16, ANY_F16, MOST_WIDTH, 2)
+KERNEL(sdpa_64, know_f32, 64, 3)
+KERNEL(sdpa_wide, know_f32, MOST_WIDTH, 2)
+KERNEL(sdpa_any, know_nothing, MOST_WIDTH, 2)
 #undef KERNEL
 
 /* `results` are out and lse. */
@@ -181,17 +179,11 @@ static void run(void *const *operands, const void *mask, void *const *results,
     Sizes z = sizes_of(args, &in, mask);
     void *const out = results[0];
     float *const lse = (float *)results[1];
-    want_aligned(&z, out);
+    want_aligned(&z, out, 0);
     const int blocks = z.b * z.h * tiles_of(z.s, TILE);
     if (mw_cuda_sdpa_bf16(&z, &in, out, lse, stream))
         return;
-    if (type_of(z.rows) == MW_BF16)
-        MW_LAUNCH_SHARED(sdpa_any_bf16, blocks, THREADS, SHARED_FLOATS * 4, stream,
-                         (z, in, out, lse));
-    else if (z.rows == ANY_F16)
-        MW_LAUNCH_SHARED(sdpa_any_f16, blocks, THREADS, SHARED_FLOATS * 4, stream,
-                         (z, in, out, lse));
-    else if (z.rows == ANY_F32)
+    if (z.rows.type != MW_F32 || !z.rows.is_aligned)
         MW_LAUNCH_SHARED(sdpa_any, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));
     else if (z.d <= 64)
         MW_LAUNCH_SHARED(sdpa_64, blocks, THREADS, SHARED_FLOATS * 4, stream, (z, in, out, lse));

@@ -54,24 +54,6 @@ static __device__ __forceinline__ void cap_scores(float (*scores)[4], const Size
         cap_score(&scores[n][j], rate, cap);
 }
 
-/* Masks the scores of keys from `key` on, as above. */
-static __device__ __forceinline__ void mask_scores(float (*scores)[4], const Sizes *z, int key)
-{
-    const Place at = query_place(z, QUERIES, mw_anew((int)blockIdx.x));
-    const int thread = mw_anew((int)threadIdx.x);
-    const int row = at.first + thread / 32 * (M * 16) + thread % 32 / 4;
-    const int column = key + thread % 4 * 2;
-    const float unit = 1 / z->scale;
-    MW_UNROLL
-    for (int i = 0; i < 2 * M; i++)
-        MW_UNROLL
-    for (int n = 0; n < KEYS / 8; n++)
-        MW_UNROLL
-    for (int j = 0; j < 2; j++)
-        mask_score(&scores[i / 2 * (KEYS / 8) + n][i % 2 * 2 + j], z, &at, row + 8 * i,
-                   column + 8 * n + j, unit);
-}
-
 /* Sets the scores of keys, from `key` on, that a query does not see to -infinity. `query` is the
  * first one of the block. */
 static __device__ __forceinline__ void hide(float (*scores)[4], const Sizes *z, int query, int key)
@@ -222,8 +204,10 @@ static __device__ __forceinline__ void attend(const Sizes *z, const Inputs *in, 
         mw_copies_commit();
         if (z->soft_cap > 0)
             cap_scores(scores, z);
-        if (z->mask.at != NULL)
-            mask_scores(scores, z, key);
+        if (z->mask.at != NULL) {
+            const Place here = query_place(z, QUERIES, mw_anew((int)blockIdx.x));
+            mask_scores(scores, z, &here, key, 0, M, KEYS);
+        }
         if (key + KEYS > seen_by_all || key < first_key(z, mw_anew(at.first) + QUERIES - 1))
             hide(scores, z, at.first, key);
         update(so_far, sums, scores, v_tile, z->scale * LOG2_E, W);
@@ -242,7 +226,7 @@ static inline unsigned shared_bytes(unsigned W)
         name(Sizes z, Inputs in, void *__restrict__ out, float *__restrict__ lse)                  \
     {                                                                                              \
         MW_SHARED_BYTES(shared);                                                                   \
-        z.rows = ALIGNED_BF16;                                                                     \
+        know_bf16(&z);                                                                             \
         attend(&z, &in, out, lse, (char *)shared, width);                                          \
     }
 KERNEL(sdpa_bf16_64, 64, 3)
@@ -254,7 +238,7 @@ MW_C_BEGIN
 int mw_cuda_sdpa_bf16(const Sizes *z, const Inputs *in, void *out, float *lse, void *stream)
 {
     const int blocks = z->b * z->h * tiles_of(z->s, QUERIES);
-    if (z->rows != ALIGNED_BF16 || z->d > MOST_WIDTH || !(z->scale > 0))
+    if (z->rows.type != MW_BF16 || !z->rows.is_aligned || z->d > MOST_WIDTH || !(z->scale > 0))
         return 0;
     if (z->d <= 64)
         MW_LAUNCH_SHARED(sdpa_bf16_64, blocks, THREADS, shared_bytes(64), stream,

@@ -23,14 +23,10 @@ enum { MOST_WIDTH = 128 };
 
 #define LOG2_E 1.4426950408889634f
 
-/* The element type of a call and the alignment of the rows of all its matrices; a constant in
- * kernels. */
-typedef enum {
-    ALIGNED_F32,  /* every row is aligned to 16 bytes and has a multiple of 4 columns */
-    ALIGNED_BF16, /* every row is aligned to 16 bytes and has a multiple of 8 columns */
-    ANY_F32,      /* no alignment */
-    ANY_BF16,     /* no alignment */
-    ANY_F16       /* no alignment */
+/* The rows of all matrices of a call. Kernels for aligned rows know both members. */
+typedef struct {
+    MwType type;    /* f32, bf16 or f16 */
+    int is_aligned; /* true if every row is aligned to 16 bytes and has a multiple of 16 bytes */
 } Rows;
 
 /* A matrix of one head in global memory: element (row, column) has index row * stride + column. */
@@ -88,45 +84,43 @@ typedef struct {
     const Gradient *grad;
 } GradientCall;
 
-static inline __host__ __device__ MwType type_of(Rows kind)
-{
-    return kind == ANY_F16 ? MW_F16 : kind == ALIGNED_BF16 || kind == ANY_BF16 ? MW_BF16 : MW_F32;
-}
-
-/* Rows of elements of a type, of which nothing is known. */
-static inline Rows any_of(int64_t type)
-{
-    return type == MW_F16 ? ANY_F16 : type == MW_BF16 ? ANY_BF16 : ANY_F32;
-}
-
 /* The address of element `element` of a tensor. */
 static inline __host__ __device__ const void *element_at(const void *tensor, int64_t element,
-                                                         Rows kind)
+                                                         MwType type)
 {
-    return (const char *)tensor + element * (type_of(kind) == MW_F32 ? 4 : 2);
+    return (const char *)tensor + element * (type == MW_F32 ? 4 : 2);
 }
 
-/* True if rows of d elements, `row` elements apart, can be read 16 bytes at a time. */
-static inline int is_aligned(const void *at, int64_t row, int64_t d, Rows kind)
+/* Updates z->rows for rows of z->d elements, `row` elements apart, that the kernels access. */
+static inline void want_aligned(Sizes *z, const void *at, int64_t row)
 {
-    const int64_t piece = type_of(kind) == MW_F32 ? 4 : 8;
-    return (uintptr_t)at % 16 == 0 && row % piece == 0 && d % piece == 0;
+    const int64_t piece = z->rows.type == MW_F32 ? 4 : 8;
+    z->rows.is_aligned &= (uintptr_t)at % 16 == 0 && row % piece == 0 && z->d % piece == 0;
 }
 
-/* Updates z->rows for a dense tensor that the kernels access besides q, k and v. */
-static inline void want_aligned(Sizes *z, const void *dense)
+/* What kernels know of the rows: they are aligned and of f32; aligned and of bf16; nothing. */
+static inline __device__ void know_f32(Sizes *z)
 {
-    if (!is_aligned(dense, 0, z->d, z->rows))
-        z->rows = any_of(type_of(z->rows));
+    z->rows.type = MW_F32;
+    z->rows.is_aligned = 1;
+}
+static inline __device__ void know_bf16(Sizes *z)
+{
+    z->rows.type = MW_BF16;
+    z->rows.is_aligned = 1;
+}
+static inline __device__ void know_nothing(Sizes *z)
+{
+    z->rows.is_aligned = 0;
 }
 
 static inline Inputs inputs_of(void *const *operands, const MwKernelArg *args)
 {
-    const Rows kind = any_of(args[MW_SDPA_TYPE].i);
+    const MwType type = (MwType)args[MW_SDPA_TYPE].i;
     Inputs in;
-    in.q = element_at(operands[0], args[MW_SDPA_Q_OFFSET].i, kind);
-    in.k = element_at(operands[1], args[MW_SDPA_K_OFFSET].i, kind);
-    in.v = element_at(operands[2], args[MW_SDPA_V_OFFSET].i, kind);
+    in.q = element_at(operands[0], args[MW_SDPA_Q_OFFSET].i, type);
+    in.k = element_at(operands[1], args[MW_SDPA_K_OFFSET].i, type);
+    in.v = element_at(operands[2], args[MW_SDPA_V_OFFSET].i, type);
     return in;
 }
 
@@ -153,7 +147,6 @@ static inline Mask mask_of(const MwKernelArg *args, const void *at)
 static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in, const void *mask)
 {
     const int64_t window = args[MW_SDPA_WINDOW].i, reach = window ? window - 1 : INT32_MAX;
-    const int64_t type = args[MW_SDPA_TYPE].i;
     Sizes z;
     z.b = (int)args[MW_SDPA_B].i;
     z.s = (int)args[MW_SDPA_S].i;
@@ -171,10 +164,11 @@ static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in, const vo
     z.soft_cap = (float)args[MW_SDPA_SOFT_CAP].f;
     z.cap_rate = z.soft_cap > 0 ? 2 * LOG2_E / z.soft_cap : 0;
     z.mask = mask_of(args, mask);
-    z.rows = type == MW_F16 ? ANY_F16 : type == MW_BF16 ? ALIGNED_BF16 : ALIGNED_F32;
-    if (!is_aligned(in->q, z.q_row, z.d, z.rows) || !is_aligned(in->k, z.k_row, z.d, z.rows) ||
-        !is_aligned(in->v, z.v_row, z.d, z.rows))
-        z.rows = any_of(type);
+    z.rows.type = (MwType)args[MW_SDPA_TYPE].i;
+    z.rows.is_aligned = 1;
+    want_aligned(&z, in->q, z.q_row);
+    want_aligned(&z, in->k, z.k_row);
+    want_aligned(&z, in->v, z.v_row);
     return z;
 }
 
@@ -191,7 +185,7 @@ static __device__ __forceinline__ Matrix matrix(const void *tensor, int64_t firs
                                                 int rows, const Sizes *z)
 {
     Matrix m;
-    m.at = element_at(tensor, first, z->rows);
+    m.at = element_at(tensor, first, z->rows.type);
     m.stride = stride;
     m.rows = rows;
     m.columns = z->d;

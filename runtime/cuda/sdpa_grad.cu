@@ -16,8 +16,8 @@
  * operands are converted when they are loaded.
  *
  * Resources (nvcc -Xptxas -v): 128 registers, so that 2 blocks of 256 threads fit on a
- * multiprocessor, and 52 KiB of shared memory. Of the kernels for aligned rows, dk and dv of heads
- * over 64 spill 8 bytes for 9.0; the others spill nothing. */
+ * multiprocessor, and 52 KiB of shared memory. dk and dv of heads over 64 spill 4 bytes for
+ * 9.0; the others spill nothing. */
 #include "runtime/cuda/sdpa_bf16.h"
 #include "runtime/cuda/sdpa_tiles_f32.h"
 
@@ -26,31 +26,20 @@ enum { ROWS = 4, THREADS = TILE / ROWS * COLUMNS, WARPS = THREADS / 32 };
 /* ---- delta ---- */
 
 /* A warp does one of `rows` rows of d elements. */
-static __device__ __forceinline__ void delta_of(const void *out, const void *dout, float *delta,
-                                                int64_t rows, int d, Rows kind)
+static __global__ void sdpa_delta(const void *__restrict__ out, const void *__restrict__ dout,
+                                  float *__restrict__ delta, int64_t rows, int d, MwType type)
 {
     const int64_t row = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32;
     float sum = 0;
     if (row < rows)
         for (int i = (int)threadIdx.x % 32; i < d; i += 32)
-            sum += mw_element_load(out, row * d + i, type_of(kind)) *
-                   mw_element_load(dout, row * d + i, type_of(kind));
+            sum +=
+                mw_element_load(out, row * d + i, type) * mw_element_load(dout, row * d + i, type);
     for (int lanes = 1; lanes < 32; lanes *= 2)
         sum += __shfl_xor_sync(0xffffffff, sum, lanes);
     if (row < rows && threadIdx.x % 32 == 0)
         delta[row] = sum;
 }
-
-#define KERNEL(name, kind)                                                                         \
-    static __global__ void name(const void *__restrict__ out, const void *__restrict__ dout,       \
-                                float *__restrict__ delta, int64_t rows, int d)                    \
-    {                                                                                              \
-        delta_of(out, dout, delta, rows, d, kind);                                                 \
-    }
-KERNEL(sdpa_delta, ANY_F32)
-KERNEL(sdpa_delta_bf16, ANY_BF16)
-KERNEL(sdpa_delta_f16, ANY_F16)
-#undef KERNEL
 
 /* Caps scores, and multiplies the gradients of their probabilities by the derivatives. */
 static __device__ __forceinline__ void cap_scores(float scores[MOST_ROWS][4],
@@ -382,7 +371,7 @@ static __device__ __forceinline__ void store_mask_tile(const float sums[MOST_ROW
     for (int i = thread; i < TILE * TILE; i += THREADS)
         if (i / TILE < rows && i % TILE < columns)
             mw_element_store(dmask, first + i / TILE * z->mask.s + i % TILE * z->mask.t,
-                             type_of(z->rows), tile[i]);
+                             z->rows.type, tile[i]);
 }
 
 static __device__ __forceinline__ void mask_block(const GradientCall *call, void *dmask)
@@ -417,6 +406,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
     sdpa_mask(Sizes z, Inputs in, Gradient grad, void *__restrict__ dmask)
 {
     GradientCall call;
+    know_nothing(&z);
     call.z = &z;
     call.in = &in;
     call.grad = &grad;
@@ -425,43 +415,29 @@ static __global__ void __launch_bounds__(THREADS, 2)
 
 /* ---- The kernels: for heads up to 64, for other heads, and for rows without alignment ---- */
 
-#define KERNEL(name, block, kind, width)                                                           \
+#define KERNEL(name, block, know, width)                                                           \
     static __global__ void __launch_bounds__(THREADS, 2) name(Sizes z, Inputs in, Gradient grad)   \
     {                                                                                              \
         GradientCall call;                                                                         \
-        z.rows = kind;                                                                             \
+        know(&z);                                                                                  \
         call.z = &z;                                                                               \
         call.in = &in;                                                                             \
         call.grad = &grad;                                                                         \
         block(&call, width);                                                                       \
     }
-KERNEL(sdpa_keys_64, key_block, ALIGNED_F32, 64)
-KERNEL(sdpa_keys_wide, key_block, ALIGNED_F32, MOST_WIDTH)
-KERNEL(sdpa_keys_any, key_block, ANY_F32, MOST_WIDTH)
-KERNEL(sdpa_keys_any_bf16, key_block, ANY_BF16, MOST_WIDTH)
-KERNEL(sdpa_keys_any_f16, key_block, ANY_F16, MOST_WIDTH)
-KERNEL(sdpa_queries_64, query_block, ALIGNED_F32, 64)
-KERNEL(sdpa_queries_wide, query_block, ALIGNED_F32, MOST_WIDTH)
-KERNEL(sdpa_queries_any, query_block, ANY_F32, MOST_WIDTH)
-KERNEL(sdpa_queries_any_bf16, query_block, ANY_BF16, MOST_WIDTH)
-KERNEL(sdpa_queries_any_f16, query_block, ANY_F16, MOST_WIDTH)
+KERNEL(sdpa_keys_64, key_block, know_f32, 64)
+KERNEL(sdpa_keys_wide, key_block, know_f32, MOST_WIDTH)
+KERNEL(sdpa_keys_any, key_block, know_nothing, MOST_WIDTH)
+KERNEL(sdpa_queries_64, query_block, know_f32, 64)
+KERNEL(sdpa_queries_wide, query_block, know_f32, MOST_WIDTH)
+KERNEL(sdpa_queries_any, query_block, know_nothing, MOST_WIDTH)
 #undef KERNEL
 
 static void launch(const Sizes *z, const Inputs *in, const Gradient *grad, void *stream)
 {
     const int key_blocks = z->b * z->g * tiles_of(z->t, TILE);
     const int query_blocks = z->b * z->h * tiles_of(z->s, TILE);
-    if (type_of(z->rows) == MW_BF16) {
-        MW_LAUNCH_SHARED(sdpa_keys_any_bf16, key_blocks, THREADS, SHARED_FLOATS * 4, stream,
-                         (*z, *in, *grad));
-        MW_LAUNCH_SHARED(sdpa_queries_any_bf16, query_blocks, THREADS, SHARED_FLOATS * 4, stream,
-                         (*z, *in, *grad));
-    } else if (z->rows == ANY_F16) {
-        MW_LAUNCH_SHARED(sdpa_keys_any_f16, key_blocks, THREADS, SHARED_FLOATS * 4, stream,
-                         (*z, *in, *grad));
-        MW_LAUNCH_SHARED(sdpa_queries_any_f16, query_blocks, THREADS, SHARED_FLOATS * 4, stream,
-                         (*z, *in, *grad));
-    } else if (z->rows == ANY_F32) {
+    if (z->rows.type != MW_F32 || !z->rows.is_aligned) {
         MW_LAUNCH_SHARED(sdpa_keys_any, key_blocks, THREADS, SHARED_FLOATS * 4, stream,
                          (*z, *in, *grad));
         MW_LAUNCH_SHARED(sdpa_queries_any, query_blocks, THREADS, SHARED_FLOATS * 4, stream,
@@ -482,14 +458,8 @@ static void launch(const Sizes *z, const Inputs *in, const Gradient *grad, void 
 static void launch_delta(const Sizes *z, const void *out, const Gradient *grad, void *stream)
 {
     const int64_t rows = (int64_t)z->b * z->s * z->h, blocks = (rows + WARPS - 1) / WARPS;
-    if (type_of(z->rows) == MW_BF16)
-        MW_LAUNCH(sdpa_delta_bf16, blocks, THREADS, stream,
-                  (out, grad->dout, grad->delta, rows, z->d));
-    else if (z->rows == ANY_F16)
-        MW_LAUNCH(sdpa_delta_f16, blocks, THREADS, stream,
-                  (out, grad->dout, grad->delta, rows, z->d));
-    else
-        MW_LAUNCH(sdpa_delta, blocks, THREADS, stream, (out, grad->dout, grad->delta, rows, z->d));
+    MW_LAUNCH(sdpa_delta, blocks, THREADS, stream,
+              (out, grad->dout, grad->delta, rows, z->d, z->rows.type));
 }
 
 /* `scratch` is delta. */
@@ -515,7 +485,7 @@ static void run(void *const *operands, const void *mask, void *const *results,
     grad.dv = results[2];
     const void *const dense[] = {operands[3], grad.dout, grad.dq, grad.dk, grad.dv};
     for (int i = 0; i < 5; i++)
-        want_aligned(&z, dense[i]);
+        want_aligned(&z, dense[i], 0);
     if (mw_cuda_sdpa_grad_bf16(&z, &in, operands[3], &grad, stream))
         return;
     launch_delta(&z, operands[3], &grad, stream);
@@ -540,7 +510,6 @@ void mw_cuda_sdpa_mask_grad(void *const *operands, const MwKernelArg *args, void
     Sizes z = sizes_of(args, &in, operands[6]);
     const Gradient grad = gradient_of(operands, operands[8]);
     const MaskTiles tiles = mask_tiles(&z);
-    z.rows = any_of(type_of(z.rows));
     launch_delta(&z, operands[3], &grad, stream);
     MW_LAUNCH_SHARED(sdpa_mask, (int64_t)tiles.b * tiles.h * tiles.s * tiles.t, THREADS,
                      SHARED_FLOATS * 4, stream, (z, in, grad, operands[7]));

@@ -63,14 +63,6 @@ static __device__ __forceinline__ void add_delta(const void *out, const void *do
 
 /* ---- Both kernels ---- */
 
-/* Returns a pointer to element j of this lane in the fragments of a product: in the i-th of the
- * rows of the lane, among columns 8 n to 8 n + 7. */
-static __device__ __forceinline__ float *element(float (*fragments)[4], unsigned i, unsigned n,
-                                                 unsigned j, unsigned N)
-{
-    return &fragments[i / 2 * (N / 8) + n][i % 2 * 2 + j];
-}
-
 /* Gives the exponents, for powers of 2, of two adjacent elements: element * scale - lse. */
 typedef struct {
     float scale, left_lse, right_lse;
@@ -198,25 +190,6 @@ static __device__ __forceinline__ void hide_unseen_of_keys(float (*s)[4], const 
             *element(s, i, n, j, N) = -INFINITY;
 }
 
-/* Masks the scores of a tile; rows are keys, columns are queries from `query` on. */
-static __device__ __forceinline__ void mask_scores_of_keys(float (*s)[4], const Sizes *z,
-                                                           const Place *at, int query, unsigned M,
-                                                           unsigned N)
-{
-    const int thread = mw_anew((int)threadIdx.x);
-    const int row = at->first + thread / 32 * (int)(M * 16) + thread % 32 / 4;
-    const int column = query + thread % 4 * 2;
-    const float unit = 1 / z->scale;
-    MW_UNROLL
-    for (unsigned i = 0; i < 2 * M; i++)
-        MW_UNROLL
-    for (unsigned n = 0; n < N / 8; n++)
-        MW_UNROLL
-    for (unsigned j = 0; j < 2; j++)
-        mask_score(element(s, i, n, j, N), z, at, column + (int)(8 * n + j), row + (int)(8 * i),
-                   unit);
-}
-
 /* The tile of a block of keys. */
 typedef struct {
     char *k, *v;
@@ -250,7 +223,7 @@ static __device__ __forceinline__ void add_queries(float (*dk)[4], float (*dv)[4
     if (z->mask.at != NULL) {
         Place at = key_place(z, (int)(tiling.warps * M * 16), mw_anew((int)blockIdx.x));
         at.head += turn.head;
-        mask_scores_of_keys(s, z, &at, query, M, N);
+        mask_scores(s, z, &at, query, 1, M, N);
     }
     if (last_key > z->position + query + z->ahead ||
         key < z->position + query + (int)N - 1 - z->behind)
@@ -362,25 +335,6 @@ hide_unseen_of_queries(float (*s)[4], const Sizes *z, int query, int key, unsign
     }
 }
 
-/* Masks the scores of a tile; rows are queries, columns are keys from `key` on. */
-static __device__ __forceinline__ void mask_scores_of_queries(float (*s)[4], const Sizes *z,
-                                                              const Place *at, int key, unsigned M,
-                                                              unsigned N)
-{
-    const int thread = mw_anew((int)threadIdx.x);
-    const int row = at->first + thread / 32 * (int)(M * 16) + thread % 32 / 4;
-    const int column = key + thread % 4 * 2;
-    const float unit = 1 / z->scale;
-    MW_UNROLL
-    for (unsigned i = 0; i < 2 * M; i++)
-        MW_UNROLL
-    for (unsigned n = 0; n < N / 8; n++)
-        MW_UNROLL
-    for (unsigned j = 0; j < 2; j++)
-        mask_score(element(s, i, n, j, N), z, at, row + (int)(8 * i), column + (int)(8 * n + j),
-                   unit);
-}
-
 /* The tile of a block of queries. */
 typedef struct {
     char *q, *dout;
@@ -418,7 +372,7 @@ static __device__ __forceinline__ void add_keys(float (*dq)[4], const Queries *q
         cap_scores(s, dp, z, M * N / 8);
     if (z->mask.at != NULL) {
         const Place at = query_place(z, (int)(t.warps * M * 16), mw_anew((int)blockIdx.x));
-        mask_scores_of_queries(s, z, &at, keys->first, M, N);
+        mask_scores(s, z, &at, keys->first, 0, M, N);
     }
     if (keys->first + (int)N > tile->seen_by_all ||
         keys->first < first_key(z, tile->first + (int)(t.warps * M * 16) - 1))
@@ -519,7 +473,7 @@ DELTA(sdpa_bf16_delta_128, MOST_WIDTH)
         MW_SHARED_BYTES(shared);                                                                   \
         GradientCall call;                                                                         \
         Tiling tiling;                                                                             \
-        z.rows = ALIGNED_BF16;                                                                     \
+        know_bf16(&z);                                                                             \
         call.z = &z;                                                                               \
         call.in = &in;                                                                             \
         call.grad = &grad;                                                                         \
@@ -553,7 +507,7 @@ int mw_cuda_sdpa_grad_bf16(const Sizes *z, const Inputs *in, const void *out, co
     const int64_t rows = (int64_t)z->b * z->s * z->h;
     const int lanes = z->d <= 64 ? 64 / PIECE : MOST_WIDTH / PIECE;
     const int64_t blocks = (rows * lanes + DELTA_THREADS - 1) / DELTA_THREADS;
-    if (z->rows != ALIGNED_BF16 || z->d > MOST_WIDTH || !(z->scale > 0))
+    if (z->rows.type != MW_BF16 || !z->rows.is_aligned || z->d > MOST_WIDTH || !(z->scale > 0))
         return 0;
     if (z->d > 64 &&
         mw_most_shared_bytes() < (int)KEYS_BYTES(K128_M, K128_N, MOST_WIDTH, K128_WARPS))

@@ -150,6 +150,36 @@ static __device__ __forceinline__ void clear(float (*sums)[4], unsigned count)
         sums[n][i] = 0;
 }
 
+/* Returns a pointer to element j of this lane in the fragments of a product: in the i-th of the
+ * rows of the lane, among columns 8 n to 8 n + 7. */
+static __device__ __forceinline__ float *element(float (*fragments)[4], unsigned i, unsigned n,
+                                                 unsigned j, unsigned N)
+{
+    return &fragments[i / 2 * (N / 8) + n][i % 2 * 2 + j];
+}
+
+/* Masks the scores of a tile, which are products that the scale is still to be applied to. Its rows
+ * are those of the block, queries or keys; its columns, from `column` on, are of the other kind. */
+static __device__ __forceinline__ void mask_scores(float (*scores)[4], const Sizes *z,
+                                                   const Place *at, int column, int rows_are_keys,
+                                                   unsigned M, unsigned N)
+{
+    const int thread = mw_anew((int)threadIdx.x);
+    const int row = at->first + thread / 32 * (int)(M * 16) + thread % 32 / 4;
+    const int first = column + thread % 4 * 2;
+    const float unit = 1 / z->scale;
+    MW_UNROLL
+    for (unsigned i = 0; i < 2 * M; i++)
+        MW_UNROLL
+    for (unsigned n = 0; n < N / 8; n++)
+        MW_UNROLL
+    for (unsigned j = 0; j < 2; j++) {
+        const int r = row + (int)(8 * i), c = first + (int)(8 * n + j);
+        mask_score(element(scores, i, n, j, N), z, at, rows_are_keys ? c : r, rows_are_keys ? r : c,
+                   unit);
+    }
+}
+
 /* ---- Results ---- */
 
 /* Stores sums [16 M, W], times factor[i] in row i of the lane, to rows `first` + `row` on of a

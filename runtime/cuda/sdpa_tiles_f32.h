@@ -41,19 +41,19 @@ static __device__ __forceinline__ float4 load4(const Matrix *m, int row, int col
     const int64_t first = row * m->stride + column;
     const int left = row < m->rows ? m->columns - column : 0;
     float4 value = make_float4(0, 0, 0, 0);
-    if (m->kind == ALIGNED_F32) {
+    if (m->kind.is_aligned) {
         if (left > 0)
             value = *(const float4 *)((const float *)m->at + first);
         return value;
     }
     if (left > 0)
-        value.x = mw_element_load(m->at, first, type_of(m->kind));
+        value.x = mw_element_load(m->at, first, m->kind.type);
     if (left > 1)
-        value.y = mw_element_load(m->at, first + 1, type_of(m->kind));
+        value.y = mw_element_load(m->at, first + 1, m->kind.type);
     if (left > 2)
-        value.z = mw_element_load(m->at, first + 2, type_of(m->kind));
+        value.z = mw_element_load(m->at, first + 2, m->kind.type);
     if (left > 3)
-        value.w = mw_element_load(m->at, first + 3, type_of(m->kind));
+        value.w = mw_element_load(m->at, first + 3, m->kind.type);
     return value;
 }
 
@@ -61,19 +61,19 @@ static __device__ __forceinline__ float4 load4(const Matrix *m, int row, int col
 static __device__ __forceinline__ void store4(void *tensor, int64_t first, int left, Rows kind,
                                               float4 value)
 {
-    if (kind == ALIGNED_F32) {
+    if (kind.is_aligned) {
         if (left > 0)
             *(float4 *)((float *)tensor + first) = value;
         return;
     }
     if (left > 0)
-        mw_element_store(tensor, first, type_of(kind), value.x);
+        mw_element_store(tensor, first, kind.type, value.x);
     if (left > 1)
-        mw_element_store(tensor, first + 1, type_of(kind), value.y);
+        mw_element_store(tensor, first + 1, kind.type, value.y);
     if (left > 2)
-        mw_element_store(tensor, first + 2, type_of(kind), value.z);
+        mw_element_store(tensor, first + 2, kind.type, value.z);
     if (left > 3)
-        mw_element_store(tensor, first + 3, type_of(kind), value.w);
+        mw_element_store(tensor, first + 3, kind.type, value.w);
 }
 
 static __device__ __forceinline__ void unpack(float4 value, float to[4])
@@ -127,7 +127,7 @@ static __device__ __forceinline__ void begin_chunk(float *to, const Matrix *from
     for (unsigned i = 0; i < size.rows * pieces / threads; i++) {
         const unsigned r = first + i * (threads / pieces);
         const int from_row = row + (int)r, from_column = column + (int)k;
-        if (from->kind == ALIGNED_F32)
+        if (from->kind.is_aligned)
             mw_copy_begin(to + r * size.stride + k,
                           (const float *)from->at + from_row * from->stride + from_column,
                           from_row < from->rows && from_column < from->columns);

@@ -120,7 +120,7 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
         cuda_shim_value;                                                                           \
     })
 
-/* ---- As in runtime/cuda/element.h ---- */
+/* ---- As in runtime/cuda/half.h ---- */
 
 #define mw_half_load(half) cuda_shim_half_load(half)
 #define mw_half_store(value) cuda_shim_half_store(value)
