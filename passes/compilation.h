@@ -95,12 +95,13 @@ typedef struct {
 } MwPadding;
 typedef MW_VEC(MwPadding) MwPaddings;
 
-/* A dimension of an input or weight that the devices do not divide, and that cannot be padded. */
+/* A dimension of an input or weight that the devices do not divide, and that is not padded: an
+ * operator needs it as it is, or little work goes over it. */
 typedef struct {
     const char *name; /* interned */
     int dim;
     MwSpan span;    /* of the operator that needs it as it is */
-    const char *op; /* its name */
+    const char *op; /* its name; NULL: little work */
 } MwPadBarrier;
 
 typedef struct {

@@ -163,8 +163,7 @@ static bool is_preferred(const Attempt *a, const Attempt *b)
  * that with the least padding. Where there is nothing to pad, that is one plan. */
 static Planned plan_best(MwArena *arena, const MwPlanRequest *request)
 {
-    static const double limits[] = {MW_TUNED_MOST_PADDING, MW_TUNED_SOME_PADDING,
-                                    MW_TUNED_LITTLE_PADDING, 0};
+    const double limits[] = {MW_TUNED_MOST_PADDING, MW_TUNED_SOME_PADDING, 0};
     const bool stops = request->pipeline->stop_after != MW_PASS_COUNT;
     Planned best = plan_padded(arena, request, limits[0]);
     double padding = best.attempt->compilation.padding;

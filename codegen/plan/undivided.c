@@ -49,7 +49,7 @@ static void add_mesh(Undivided *u, const MwPlanMesh *mesh)
                 devices);
 }
 
-/* Says which operator needs all of a dimension of those that the warning names. */
+/* Says why a dimension of those that the warning names is not padded. */
 static bool note_barriers(const MwCompilation *compilation, const Undivided *u, MwDiags *diags)
 {
     bool any = false;
@@ -58,8 +58,13 @@ static bool note_barriers(const MwCompilation *compilation, const Undivided *u, 
         for (int k = 0; k < mw_min(u->count, MOST_NAMED); k++) {
             if (barrier->name != u->first[k])
                 continue;
-            mw_diag_note(diags, barrier->span, "%s needs all of dimension %d of %s as it is",
-                         barrier->op, barrier->dim, barrier->name);
+            if (barrier->op)
+                mw_diag_note(diags, barrier->span, "%s needs all of dimension %d of %s as it is",
+                             barrier->op, barrier->dim, barrier->name);
+            else
+                mw_diag_note(diags, mw_span_none(),
+                             "too little of the work goes over dimension %d of %s to pad it",
+                             barrier->dim, barrier->name);
             any = true;
         }
     }

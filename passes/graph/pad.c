@@ -16,8 +16,9 @@
  *
  * A size is padded to a multiple of the greatest divisor of the number of devices for which it does
  * not grow too much; so it divides on every mesh whose devices that divisor is a multiple of.
- * Padding is for what devices divide among them: sizes that a contraction, a convolution or
- * attention goes over, the rows of tables, and the batch. */
+ * Padding is for what devices divide among them: the batch, the rows of tables, and sizes that much
+ * of the work of contractions, convolutions and attention goes over, so not the three colours of
+ * images. */
 #include "passes/graph/pad_sizes.h"
 
 #include "ir/build.h"
@@ -65,7 +66,7 @@ static double choose_sizes(MwPadSizes *sizes, int devices, double most)
     for (int v = 0; v < sizes->graph->values.count; v++)
         for (int d = 0; d < sizes->graph->values.at[v].tensor.rank; d++) {
             MwPadSize *size = mw_pad_size(sizes, (MwValueId){v}, d);
-            if (size->blocks == 1 || !size->is_divided)
+            if (size->blocks == 1 || !mw_pad_matters(sizes, size))
                 continue;
             size->padded = padded_blocks(size->blocks, devices, most);
             greatest = fmax(greatest, (double)size->padded / (double)size->blocks - 1);
@@ -447,7 +448,7 @@ static void pad_graph(MwCompilation *compilation, const MwPadSizes *sizes)
     compilation->graph = p.rewrite.to;
 }
 
-/* Notes which operators do not let inputs and weights be padded that the devices do not divide. */
+/* Notes why inputs and weights that the devices do not divide are not padded. */
 static void note_barriers(MwCompilation *compilation, const MwPadSizes *sizes, int devices)
 {
     const MwGraph *graph = compilation->graph;
@@ -455,14 +456,16 @@ static void note_barriers(MwCompilation *compilation, const MwPadSizes *sizes, i
         const MwValue *value = &graph->values.at[v];
         const MwOp op = mw_node(graph, value->node)->op;
         for (int d = 0; d < value->tensor.rank && (op == MW_OP_INPUT || op == MW_OP_WEIGHT); d++) {
-            const MwNodeId barrier = mw_pad_size(sizes, (MwValueId){v}, d)->barrier;
-            if (barrier.index < 0 || value->tensor.dim[d] == 1 ||
-                mw_common_divisor(value->tensor.dim[d], devices) > 1)
+            const MwPadSize *size = mw_pad_size(sizes, (MwValueId){v}, d);
+            MwPadBarrier barrier = {.name = value->name, .dim = d};
+            if (value->tensor.dim[d] == 1 || mw_common_divisor(value->tensor.dim[d], devices) > 1 ||
+                (size->barrier.index < 0 && mw_pad_matters(sizes, size)))
                 continue;
-            const MwNode *node = mw_node(graph, barrier);
-            mw_vec_push(
-                compilation->arena, &compilation->barriers,
-                ((MwPadBarrier){value->name, d, node->origin.span, mw_op_info(node->op)->name}));
+            if (size->barrier.index >= 0) {
+                barrier.span = mw_node(graph, size->barrier)->origin.span;
+                barrier.op = mw_op_info(mw_node(graph, size->barrier)->op)->name;
+            }
+            mw_vec_push(compilation->arena, &compilation->barriers, barrier);
         }
     }
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/graph/pad_sizes.h"
 
+#include "cost/cost.h"
 #include "passes/graph/micro_state.h"
+#include "passes/tuning.h"
 
 #include <math.h>
 
@@ -30,6 +32,11 @@ bool mw_pad_is_padded(const MwPadSizes *sizes, MwValueId value, int d)
     return size->padded != size->blocks;
 }
 
+bool mw_pad_matters(const MwPadSizes *sizes, const MwPadSize *size)
+{
+    return size->is_divided || size->flops > MW_TUNED_PADDED_WORK * sizes->flops;
+}
+
 MwTensor mw_pad_tensor(const MwPadSizes *sizes, MwValueId value)
 {
     MwTensor tensor = *mw_value_tensor(sizes->graph, value);
@@ -49,6 +56,7 @@ static void unite(const MwPadSizes *sizes, int a, int b)
     MwPadSize *kept = &sizes->size[mw_min(a, b)], *other = &sizes->size[mw_max(a, b)];
     kept->blocks = mw_common_divisor(kept->blocks, other->blocks);
     kept->is_divided |= other->is_divided;
+    kept->flops += other->flops;
     if (kept->barrier.index < 0 ||
         (other->barrier.index >= 0 && other->barrier.index < kept->barrier.index))
         kept->barrier = other->barrier;
@@ -198,7 +206,18 @@ static void add_map(const MwPadSizes *sizes, MwNodeId id, const MwShardingRule *
     }
 }
 
-static void add_node(const MwPadSizes *sizes, MwArena *scratch, MwNodeId id)
+/* FLOPs of a node whose loops devices divide among them; 0: it is none. */
+static double divided_flops(const MwGraph *graph, MwNodeId id, const MwShardingRule *rule)
+{
+    int ways[MW_MAX_FACTORS];
+    if (mw_op_info(mw_node(graph, id)->op)->precision != MW_PRECISION_HALF)
+        return 0;
+    for (int f = 0; f < MW_MAX_FACTORS; f++)
+        ways[f] = 1;
+    return mw_cost_node_work(graph, id, rule, ways).flops;
+}
+
+static void add_node(MwPadSizes *sizes, MwArena *scratch, MwNodeId id)
 {
     const MwGraph *graph = sizes->graph;
     const MwNode *node = mw_node(graph, id);
@@ -210,12 +229,14 @@ static void add_node(const MwPadSizes *sizes, MwArena *scratch, MwNodeId id)
         add_map(sizes, id, &rule, &rule.operands[k], node->operands[k], dim);
     for (int k = 0; k < node->result_count; k++)
         add_map(sizes, id, &rule, &rule.results[k], mw_node_result(graph, id, k), dim);
-    const bool is_product = mw_op_info(node->op)->precision == MW_PRECISION_HALF;
+    const double flops = divided_flops(graph, id, &rule);
+    sizes->flops += flops;
     for (int f = 0; f < rule.factor_count; f++) {
         if (dim[f] < 0)
             continue;
         MwPadSize *size = &sizes->size[root_of(sizes, dim[f])];
-        size->is_divided |= is_product || is_looked_up(&rule, f);
+        size->is_divided |= is_looked_up(&rule, f);
+        size->flops += flops;
         bound(size, divisor_of(graph, node, &rule, f), id);
     }
     if (node->op == MW_OP_INPUT && !mw_input_is_whole(graph, node))

@@ -15,10 +15,11 @@
 
 typedef struct {
     int64_t blocks;
-    int64_t padded; /* blocks with padding; `blocks`: there is none */
-    /* it is what devices divide among them: a loop of a contraction, convolution or attention, the
-     * rows of a table, or the batch */
-    bool is_divided;
+    int64_t padded;  /* blocks with padding; `blocks`: there is none */
+    bool is_divided; /* it is the rows of a table, or the batch */
+    /* of the contractions, convolutions and attention that run over it, once for each dimension in
+     * which they do */
+    double flops;
     MwNodeId barrier; /* the first node that does not let it be padded; none: any lets it */
 } MwPadSize;
 
@@ -27,6 +28,7 @@ typedef struct {
     int *first;      /* [values] number of its dimension 0 */
     int *parent;     /* [dimensions] union-find; a root is its own parent */
     MwPadSize *size; /* [dimensions] of roots */
+    double flops;    /* of all contractions, convolutions and attention */
 } MwPadSizes;
 
 /* The sizes of `graph`, without padding. Memory grows with the dimensions of all values, time
@@ -36,6 +38,8 @@ MwPadSizes mw_pad_sizes(MwArena *arena, const MwGraph *graph);
 /* The size that dimension `d` of `value` is. */
 MwPadSize *mw_pad_size(const MwPadSizes *sizes, MwValueId value, int d);
 bool mw_pad_is_padded(const MwPadSizes *sizes, MwValueId value, int d);
+/* Whether devices divide it among them where they can, and it is worth padding for that. */
+bool mw_pad_matters(const MwPadSizes *sizes, const MwPadSize *size);
 /* The type of `value` with padding. */
 MwTensor mw_pad_tensor(const MwPadSizes *sizes, MwValueId value);
 

@@ -5,7 +5,8 @@
 
 typedef struct {
     MwArena *scratch;
-    const MwSharding *sharding;
+    const MwIntraProblem *intra;
+    const MwSharding *sharding; /* NULL: any */
     const MwGraph *graph;
     const MwLife *lives;
     int64_t *change; /* [nodes + 1] bytes at a time minus the bytes at the time before */
@@ -20,39 +21,62 @@ static void add(Footprint *f, int64_t begin, int64_t end, int64_t bytes)
     f->change[end] -= bytes;
 }
 
+/* Usage of a node by the sharding, or the greatest by any. */
+static int64_t usage_of(const Footprint *f, int n)
+{
+    const MwProblemNode *node = &f->intra->problem.nodes[n];
+    if (f->sharding)
+        return node->usage[f->sharding->choice[n]];
+    int64_t most = 0;
+    for (int i = 0; i < node->strategy_count; i++)
+        most = mw_max(most, node->usage[i]);
+    return most;
+}
+
 static void add_nodes(Footprint *f)
 {
-    const MwProblem *problem = &f->sharding->problem->problem;
     for (int n = 0; n < f->graph->nodes.count; n++) {
-        const MwProblemNode *node = &problem->nodes[n];
+        const MwProblemNode *node = &f->intra->problem.nodes[n];
         if (node->usage)
-            add(f, node->begin, node->end, node->usage[f->sharding->choice[n]]);
+            add(f, node->begin, node->end, usage_of(f, n));
     }
+}
+
+/* Bytes of a copy by the sharding, or the greatest by any: no tensor on the way is larger than the
+ * whole value, and there are three at most. */
+static MwCopyBytes copy_bytes_of(const Footprint *f, const MwCopySite *site)
+{
+    if (!f->sharding) {
+        const int64_t whole = mw_tensor_bytes(mw_value_tensor(f->graph, site->value));
+        return (MwCopyBytes){3 * whole, whole};
+    }
+    return mw_copy_bytes(f->intra, site->value, mw_sharding_value_spec(f->sharding, site->value),
+                         mw_copy_spec(site, mw_sharding_strategy(f->sharding, site->consumer)));
 }
 
 static void add_copies(Footprint *f)
 {
-    const MwSharding *sharding = f->sharding;
     const MwCopySites sites = mw_copy_sites(f->scratch, f->graph, f->lives);
     for (int i = 0; i < sites.count; i++) {
         const MwCopySite *site = &sites.at[i];
-        MwSpec from = mw_sharding_value_spec(sharding, site->value);
-        MwSpec to = mw_copy_spec(site, mw_sharding_strategy(sharding, site->consumer));
-        MwCopyBytes bytes = mw_copy_bytes(sharding->problem, site->value, from, to);
+        const MwCopyBytes bytes = copy_bytes_of(f, site);
         add(f, site->begin, site->begin + 1, bytes.peak);
         add(f, site->begin + 1, site->end, bytes.kept);
     }
 }
 
-int64_t *mw_sharding_usage(MwArena *arena, const MwSharding *sharding)
+/* By `sharding` or, if that is NULL, at most by any. */
+static int64_t *usage_at_times(MwArena *arena, const MwIntraProblem *intra,
+                               const MwSharding *sharding)
 {
     MwArena *scratch = mw_arena_new();
-    const MwGraph *graph = sharding->problem->graph;
+    const MwGraph *graph = intra->graph;
     int64_t *usage = MW_NEW(arena, int64_t, graph->nodes.count + 1);
     Footprint f = {.scratch = scratch,
+                   .intra = intra,
                    .sharding = sharding,
                    .graph = graph,
-                   .lives = mw_liveness(scratch, graph, sharding->problem->flight),
+                   .lives = mw_liveness(scratch, graph, intra->flight),
                    .change = usage};
     add_nodes(&f);
     add_copies(&f);
@@ -62,13 +86,28 @@ int64_t *mw_sharding_usage(MwArena *arena, const MwSharding *sharding)
     return usage;
 }
 
-int64_t mw_sharding_peak(const MwSharding *sharding)
+static int64_t peak_of(const MwIntraProblem *intra, const MwSharding *sharding)
 {
     MwArena *scratch = mw_arena_new();
-    const int64_t *usage = mw_sharding_usage(scratch, sharding);
+    const int64_t *usage = usage_at_times(scratch, intra, sharding);
     int64_t peak = 0;
-    for (int n = 0; n < sharding->problem->graph->nodes.count; n++)
+    for (int n = 0; n < intra->graph->nodes.count; n++)
         peak = mw_max(peak, usage[n]);
     mw_arena_free(&scratch);
     return peak;
+}
+
+int64_t *mw_sharding_usage(MwArena *arena, const MwSharding *sharding)
+{
+    return usage_at_times(arena, sharding->problem, sharding);
+}
+
+int64_t mw_sharding_peak(const MwSharding *sharding)
+{
+    return peak_of(sharding->problem, sharding);
+}
+
+int64_t mw_sharding_most(const MwIntraProblem *problem)
+{
+    return peak_of(problem, NULL);
 }

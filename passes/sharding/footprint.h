@@ -10,5 +10,7 @@
 int64_t *mw_sharding_usage(MwArena *arena, const MwSharding *sharding);
 /* The largest element of mw_sharding_usage. */
 int64_t mw_sharding_peak(const MwSharding *sharding);
+/* An upper bound of mw_sharding_peak over all choices of strategies. */
+int64_t mw_sharding_most(const MwIntraProblem *problem);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/threads.h"
 #include "ir/rewrite.h"
+#include "passes/sharding/footprint.h"
 #include "passes/sharding/sharding_fit.h"
 #include "passes/stages/lower.h"
 
@@ -26,7 +27,7 @@ static double needed_bytes(const MwShardingFit *fit, int64_t limit_bytes)
     return (double)mw_max(limit_bytes + 1, mw_max(fit->needed_bytes, fit->solution.peak_usage));
 }
 
-/* Solves stage `i` within the limit, unless its estimate is far below it. */
+/* Solves stage `i` within the limit, unless it fits however it is sharded. */
 static void check_stage(void *context, int i)
 {
     const LayoutCheck *check = context;
@@ -41,7 +42,7 @@ static void check_stage(void *context, int i)
                           .micro_batches = staging->micro_batches,
                           .flight = &flight};
     MwIntraProblem *intra = mw_intra_problem(arena, &query, mw_diags_new(arena));
-    if (intra) {
+    if (intra && mw_sharding_most(intra) > check->limit_bytes) {
         MwShardingFit fit = mw_sharding_fit(arena, intra, check->limit_bytes, MW_SHARDING_QUICK);
         check->needed[i] = needed_bytes(&fit, check->limit_bytes);
     }

@@ -15,7 +15,8 @@ typedef struct {
 
 /* Solves the stages of the layout as the pass `sharding` does, quickly, and returns the bytes
  * that a device needs: at most `memory_bytes` if a solution that fits is found. needed: [stages]
- * bytes that each stage needs alone; stays as it is where the pins of a stage cannot be met.
+ * bytes that each stage needs alone; stays as it is where a stage fits however it is sharded, or
+ * its pins cannot be met.
  * Scratch data and a copy of the model go to `arena`. */
 double mw_stage_check(MwArena *arena, const MwStageCheckRequest *request, double *needed);
 

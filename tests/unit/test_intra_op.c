@@ -175,8 +175,11 @@ START_TEST(what_fits_is_the_best_of_what_does)
     s.choice = MW_NEW(t.arena, int, compilation.stages[0].graph->nodes.count);
     search(&s, 0);
     int64_t least = INT64_MAX, most = compilation.stages[0].sharding->peak_bytes;
-    for (int i = 0; i < s.tried.count; i++)
+    const int64_t bound = mw_sharding_most(problem);
+    for (int i = 0; i < s.tried.count; i++) {
         least = mw_min(least, s.tried.at[i].peak_bytes);
+        ck_assert_int_le(s.tried.at[i].peak_bytes, bound);
+    }
     ck_assert_int_lt(least, most);
     for (int i = 0; i <= AMOUNTS; i += CASE_STRIDE) {
         int64_t bytes = least - 1 + (most - least + 1) * i / AMOUNTS;
