@@ -2,6 +2,7 @@
 /* `meshwright profile`: measures this machine into a .cluster file (tools/profile/probe.h says
  * how). One plan is made and run for every size of group that divides the ranks; the first measures
  * the work of one device too, with all ranks at it. */
+#include "tools/argument.h"
 #include "tools/commands.h"
 #include "tools/profile/probe.h"
 
@@ -20,14 +21,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_RANKS = 256, STEPS = 13 };
+enum { MAX_RANKS = 256, STEPS = 12 };
 
 extern char **environ;
 
 typedef struct {
     MwArena *arena;
     MwDiags *diags;
-    int ranks;
+    int ranks, steps;
     const char *output;
     const char *folder; /* temporary */
 } Profile;
@@ -37,18 +38,21 @@ typedef struct {
 static const struct argp_option option_list[] = {
     {"ranks", 'n', "RANKS", 0, "How many ranks will run at once (one per core)", 0},
     {"output", 'o', "FILE", 0, "The .cluster file to write (machine.cluster)", 0},
+    {"steps", 's', "STEPS", 0,
+     "How often all is measured: fewer take less time, and are less exact (12)", 0},
     {0}};
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     Profile *profile = state->input;
-    char *end;
     switch (key) {
     case 'n':
-        profile->ranks = (int)strtol(arg, &end, 10);
-        if (end == arg || *end || profile->ranks < 1 || profile->ranks > MAX_RANKS)
-            argp_error(state, "RANKS must be a whole number from 1 to %d, not '%s'", MAX_RANKS,
-                       arg);
+        profile->ranks = mw_argument_count(state, "the number of ranks", arg);
+        if (profile->ranks > MAX_RANKS)
+            argp_error(state, "the number of ranks is at most %d, not %s", MAX_RANKS, arg);
+        return 0;
+    case 's':
+        profile->steps = mw_argument_count(state, "the number of steps", arg);
         return 0;
     case 'o':
         profile->output = arg;
@@ -115,7 +119,7 @@ static bool run_plan(Profile *profile, char *plan, char *trace)
     char *run[] = {launcher_path(arena),
                    plan,
                    "--steps",
-                   mw_arena_printf(arena, "%d", STEPS),
+                   mw_arena_printf(arena, "%d", 1 + profile->steps), /* the first does not count */
                    "--trace",
                    trace,
                    NULL};
@@ -289,6 +293,7 @@ int mw_command_profile(int argc, char **argv)
     Profile profile = {.arena = arena,
                        .diags = mw_diags_new(arena),
                        .ranks = (int)mw_min(MAX_RANKS, sysconf(_SC_NPROCESSORS_ONLN)),
+                       .steps = STEPS,
                        .output = "machine.cluster"};
     argp_parse(&argp, argc, argv, 0, NULL, &profile);
     profile_machine(&profile);
