@@ -169,11 +169,16 @@ def run_plan(build, model, plan, ranks, *options, by=REAL):
 
 
 def train(build, model, plan, ranks, steps, *options, by=REAL):
-    """Runs a plan; its losses, and the folder of a checkpoint of the last step."""
-    log, saved = plan.with_suffix(".csv"), plan.with_suffix(".saved")
-    run_plan(build, model, plan, ranks, "--steps", steps, "--log", log, "--checkpoint", saved,
-             *options, by=by)
-    return read_losses(log), saved
+    """Runs a plan; its losses."""
+    log = plan.with_suffix(".csv")
+    run_plan(build, model, plan, ranks, "--steps", steps, "--log", log, *options, by=by)
+    return read_losses(log)
+
+
+def train_and_save(build, model, plan, ranks, steps):
+    """The same, and the folder of a checkpoint of the last step."""
+    saved = plan.with_suffix(".saved")
+    return train(build, model, plan, ranks, steps, "--checkpoint", saved), saved
 
 
 def read_losses(path):

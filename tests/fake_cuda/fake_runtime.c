@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tests/fake_cuda/fake_streams.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,13 +157,23 @@ cudaError_t cudaDeviceGetPCIBusId(char *id, int bytes, int device)
 
 /* ---- Memory ---- */
 
-/* What new memory holds is no number that a test expects. Only this much is written, because pages
- * that nothing touches, as most of the workspace of products, cost no time. */
+/* What new memory holds is no number that a test expects. Only this much is written, here and by
+ * MALLOC_PERTURB_, because pages that nothing touches, as most of the workspace of products, cost
+ * no time. */
 enum { FILLED_BYTES = 1 << 20 };
+
+static void *new_memory(size_t bytes)
+{
+    const char *perturbed = getenv("MALLOC_PERTURB_");
+    mallopt(M_PERTURB, 0);
+    void *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    mallopt(M_PERTURB, perturbed ? atoi(perturbed) : 0);
+    return memory;
+}
 
 static cudaError_t take_memory(void **memory, size_t bytes)
 {
-    *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    *memory = new_memory(bytes);
     if (*memory)
         memset(*memory, 0x5a, bytes < FILLED_BYTES ? bytes : FILLED_BYTES);
     return fake_result(*memory || !bytes ? cudaSuccess : cudaErrorMemoryAllocation);

@@ -8,52 +8,6 @@ from torch.nn import functional
 from network import Model, Network, cross_entropy
 
 
-class Lora(Network):
-    def optimizers(self):
-        return [torch.optim.AdamW(self.chosen(lambda name: ".lora_" in name), lr=2e-4,
-                                  weight_decay=0.01)]
-
-    def norm(self, x, name):
-        return functional.rms_norm(x, x.shape[-1:], self.weights[f"{name}.scale"], eps=1e-5)
-
-    def adapted(self, x, name, projection, adapter):
-        w, a, b = (self.weights[f"{name}.{weight}"] for weight in (
-            projection, f"{adapter}.lora_a", f"{adapter}.lora_b"))
-        return torch.einsum("bsw,whd->bhsd", x, w) + \
-            torch.einsum("bsr,rhd->bhsd", x @ a, b) * (
-                self.sizes["alpha"] / self.sizes["rank"])
-
-    @staticmethod
-    def turned(x):
-        """Rotary positions on [batch, heads, sequence, head]; halves of a head rotate together."""
-        half = x.shape[-1] // 2
-        angles = torch.arange(x.shape[2])[:, None] * 10000.0 ** (-torch.arange(half) / half)
-        a, b = x.split(half, dim=-1)
-        return torch.cat([a * angles.cos() - b * angles.sin(), b * angles.cos() + a * angles.sin()],
-                         dim=-1)
-
-    def attention(self, x, name):
-        k = torch.einsum("bsw,wgd->bgsd", x, self.weights[f"{name}.wk"])
-        q = self.adapted(x, name, "wq", "adapter")
-        v = self.adapted(x, name, "wv", "adapter.1")
-        o = functional.scaled_dot_product_attention(self.turned(q), self.turned(k), v,
-                                                    is_causal=True, enable_gqa=True)
-        return torch.einsum("bhsd,hdw->bsw", o, self.weights[f"{name}.wo"])
-
-    def mlp(self, x, name):
-        gate, up, down = (self.weights[f"{name}.{weight}"] for weight in ("gate", "up", "down"))
-        return (functional.silu(x @ gate) * (x @ up)) @ down
-
-    def losses(self, tokens, targets):
-        x = self.weights["embed"][tokens]
-        for layer in range(self.sizes["layers"]):
-            name = f"layers.{layer}"
-            x = x + self.attention(self.norm(x, f"{name}.norm"), f"{name}.attention")
-            x = x + self.mlp(self.norm(x, f"{name}.norm.1"), f"{name}.mlp")
-        logits = self.norm(x, "norm") @ self.weights["unembed"]
-        return {"loss": functional.cross_entropy(logits.flatten(0, 1), targets.flatten())}
-
-
 def rms_norm(x):
     return x / torch.sqrt(x.square().mean(-1, keepdim=True) + 1e-6)
 
@@ -267,6 +221,15 @@ class Llama(Model):
         gate, up, down = (self.weights[f"{name}.{part}"][expert] for part in ("gate", "up", "down"))
         return (functional.silu(x @ gate) * (x @ up)) @ down
 
+    def decoded(self, tokens):
+        """What the last norm of equal layers gives."""
+        x = self.weights["embed"][tokens]
+        for layer in range(self.sizes["layers"]):
+            at = f"layers.{layer}"
+            x = x + self.causal(self.rms_norm(x, f"{at}.norm"), f"{at}.attention")
+            x = x + self.gated(self.rms_norm(x, f"{at}.norm.1"), f"{at}.mlp")
+        return self.rms_norm(x, "norm")
+
 
 class Mixtral(Llama):
     def mixture(self, x, name):
@@ -295,12 +258,27 @@ class Qwen(Llama):
     eps, base = 1e-6, 1000000
 
     def loss(self, tokens, targets):
-        x = self.weights["embed"][tokens]
-        for layer in range(self.sizes["layers"]):
-            at = f"layers.{layer}"
-            x = x + self.causal(self.rms_norm(x, f"{at}.norm"), f"{at}.attention")
-            x = x + self.gated(self.rms_norm(x, f"{at}.norm.1"), f"{at}.mlp")
-        return cross_entropy(self.rms_norm(x, "norm") @ self.weights["embed"].T, targets)
+        return cross_entropy(self.decoded(tokens) @ self.weights["embed"].T, targets)
+
+
+class Lora(Llama):
+    """Adapters of the projections to queries and values are trained, and nothing else."""
+
+    adapters = {"q": "adapter", "v": "adapter.1"}
+
+    def optimizers(self):
+        return [torch.optim.AdamW(self.chosen(lambda name: ".lora_" in name), lr=2e-4,
+                                  weight_decay=0.01)]
+
+    def projected(self, x, name, part):
+        y = super().projected(x, name, part)
+        if part not in self.adapters:
+            return y
+        a, b = (self.weights[f"{name}.{self.adapters[part]}.lora_{which}"] for which in "ab")
+        return y + torch.einsum("bsr,rhd->bhsd", x @ a, b) * (self.sizes["alpha"] / self.sizes["rank"])
+
+    def loss(self, tokens, targets):
+        return cross_entropy(self.decoded(tokens) @ self.weights["unembed"], targets)
 
 
 class Mamba(Llama):
