@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "ir/node_windows.h"
 
+#include <math.h>
+
 MwConvolved mw_convolved(const MwGraph *graph, const MwNode *node)
 {
     const MwTensor *a = mw_value_tensor(graph, node->operands[0]);
@@ -33,6 +35,26 @@ MwPooled mw_pooled(const MwGraph *graph, const MwNode *node)
     default:
         MW_UNREACHABLE();
     }
+}
+
+bool mw_op_has_windows(MwOp op)
+{
+    return mw_op_info(op)->attrs & MW_ATTR_BIT(STRIDE);
+}
+
+bool mw_windows_give_x(MwOp op)
+{
+    return op == MW_OP_CONV_TRANSPOSE || op == MW_OP_MAX_POOL_GRAD || op == MW_OP_SUM_POOL_GRAD;
+}
+
+bool mw_windows_take_x(MwOp op)
+{
+    return op == MW_OP_MAX_POOL_GRAD || !mw_windows_give_x(op);
+}
+
+double mw_windows_outside(MwOp op)
+{
+    return op == MW_OP_MAX_POOL || op == MW_OP_MAX_POOL_GRAD ? -INFINITY : 0;
 }
 
 MwWindows mw_windows(const MwGraph *graph, const MwNode *node)

@@ -24,6 +24,16 @@ typedef struct {
 /* Of a node max_pool, sum_pool or the gradient of one. */
 MwPooled mw_pooled(const MwGraph *graph, const MwNode *node);
 
+/* Whether the operator is of either kind. */
+bool mw_op_has_windows(MwOp op);
+/* Whether operand 0 of an operator of either kind is x, and whether its result is x or its
+ * gradient; both for the gradient of a maximum. */
+bool mw_windows_take_x(MwOp op);
+bool mw_windows_give_x(MwOp op);
+
+/* What padding counts as in the windows of the operator, of either kind. */
+double mw_windows_outside(MwOp op);
+
 /* The windows of a node of either kind, all of whose types are known. */
 MwWindows mw_windows(const MwGraph *graph, const MwNode *node);
 

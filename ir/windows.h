@@ -27,6 +27,18 @@ typedef struct {
 /* The number of windows; less than 1 if none fits. */
 int64_t mw_window_count(const MwWindow *window);
 
+/* Windows in blocks: device i of n has windows [i * out / n, (i + 1) * out / n) and, of the
+ * elements, the block of the same bounds times `stride`. Its windows reach beyond that block, by
+ * this many elements before and after it; less than 0: they leave as many out. */
+typedef struct {
+    int64_t before, after;
+} MwWindowReach;
+
+MwWindowReach mw_window_reach(const MwWindow *window);
+/* The most blocks that the windows may be cut into, so that none reaches beyond the neighbours of
+ * its block; 1: they may not be cut, as there are not `stride` elements for each window. */
+int64_t mw_window_blocks(const MwWindow *window);
+
 /* Groups of channels: each is convolved to features of its own. */
 int64_t mw_conv_groups(const MwTensor *x, const MwTensor *filter);
 

@@ -44,6 +44,17 @@ int mw_sharding_add_following(MwShardingContext *context, int64_t size)
         (MwFactor){.kind = MW_FACTOR_SPLITTABLE, .divisor = size, .follows = true, .size = size});
 }
 
+int mw_sharding_add_windows(MwShardingContext *context, const MwWindow *window)
+{
+    const int64_t most = mw_window_blocks(window);
+    if (most == 1)
+        return mw_sharding_add_fixed(context, window->out);
+    return add_factor(context, (MwFactor){.kind = MW_FACTOR_WINDOWS,
+                                          .divisor = window->out,
+                                          .most = most,
+                                          .size = window->out});
+}
+
 static void run_over(const MwShardingContext *context, MwFactorMap *map, const MwTensor *tensor,
                      int dim, int factor)
 {

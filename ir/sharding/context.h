@@ -5,6 +5,7 @@
 
 #include "ir/ir.h"
 #include "ir/sharding/factors.h"
+#include "ir/windows.h"
 
 typedef struct {
     const MwGraph *graph;
@@ -22,6 +23,8 @@ int mw_sharding_add(MwShardingContext *context, int64_t size);
 int mw_sharding_add_fixed(MwShardingContext *context, int64_t size);
 int mw_sharding_add_divided(MwShardingContext *context, int64_t size, int64_t divisor);
 int mw_sharding_add_following(MwShardingContext *context, int64_t size);
+/* Adds a factor of the windows of a dimension. */
+int mw_sharding_add_windows(MwShardingContext *context, const MwWindow *window);
 
 /* Sets the factor that dimension `dim` of operand or result `k` runs over. If `factor` follows the
  * one that it ran over, it runs over both. */

@@ -17,6 +17,8 @@ enum { MW_MAX_FACTORS = 16 };
 
 typedef enum {
     MW_FACTOR_SPLITTABLE, /* pass-through in a result that has it, reduction in one that lacks it */
+    MW_FACTOR_WINDOWS,    /* the same, but a device works on more than its block of one tensor, and
+                             neighbours exchange what that is (MwWindowReach, ir/windows.h) */
     MW_FACTOR_FIXED,      /* need-replication: may not be split here */
 } MwFactorKind;
 
@@ -26,6 +28,7 @@ typedef struct {
      * dimension that runs over the factor. For most factors it is the size; for reshape and
      * grouped heads it is smaller; for a fixed factor it is 1. */
     int64_t divisor;
+    int64_t most; /* ways that a factor of windows is split at most */
     /* Some dimension runs over the factor before and this one, the less significant. It is then cut
      * into blocks of the factor before first: this one may be split only if the one before is split
      * into single iterations, and only over higher mesh axes than that. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Sharding rules of convolutions and pooling. Batch and channels may be split; a device needs the
- * whole of every spatial dimension. */
+/* Sharding rules of convolutions and pooling. Batch, channels and, with an exchange of borders,
+ * spatial dimensions may be split. */
 #include "ir/node_windows.h"
 #include "ir/sharding/rules.h"
 
@@ -31,7 +31,7 @@ static ConvFactors add_conv(MwShardingContext *context)
         mw_sharding_add_fixed(context, features);
     }
     for (int d = 0; d < windows.count; d++) {
-        f.position[d] = mw_sharding_add_fixed(context, windows.dim[d].out);
+        f.position[d] = mw_sharding_add_windows(context, &windows.dim[d]);
         f.tap[d] = mw_sharding_add_fixed(context, windows.dim[d].size);
     }
     return f;
@@ -90,20 +90,23 @@ void mw_factors_conv_filter_grad(MwShardingContext *context)
     filter_dims(context, mw_sharding_result_runs, 0, dims, &f);
 }
 
+static void every_tensor_runs(MwShardingContext *context, int dim, int factor)
+{
+    for (int k = 0; k < context->node->operand_count; k++)
+        mw_sharding_operand_runs(context, k, dim, factor);
+    mw_sharding_result_runs(context, 0, dim, factor);
+}
+
 /* Pooling and its gradients: every tensor is [batch, spatial.., channels]. */
 void mw_factors_pool(MwShardingContext *context)
 {
     const MwWindows windows = mw_windows(context->graph, context->node);
     const MwTensor *x = mw_sharding_operand(context, 0);
     const int split[] = {0, x->rank - 1};
-    for (int i = 0; i < MW_COUNT(split); i++) {
-        const int factor = mw_sharding_add(context, x->dim[split[i]]);
-        for (int k = 0; k < context->node->operand_count; k++)
-            mw_sharding_operand_runs(context, k, split[i], factor);
-        mw_sharding_result_runs(context, 0, split[i], factor);
-    }
+    for (int i = 0; i < MW_COUNT(split); i++)
+        every_tensor_runs(context, split[i], mw_sharding_add(context, x->dim[split[i]]));
     for (int d = 0; d < windows.count; d++) {
-        mw_sharding_add_fixed(context, windows.dim[d].out);
+        every_tensor_runs(context, d + 1, mw_sharding_add_windows(context, &windows.dim[d]));
         mw_sharding_add_fixed(context, windows.dim[d].size);
     }
 }

@@ -177,7 +177,7 @@ static int64_t divisor_of(const MwGraph *graph, const MwNode *node, const MwShar
                           int factor)
 {
     bool all;
-    if (rule->factors[factor].kind == MW_FACTOR_FIXED)
+    if (rule->factors[factor].kind != MW_FACTOR_SPLITTABLE)
         return 1;
     if (mw_pad_is_combined(graph, node, rule, factor) &&
         ((mw_op_info(node->op)->combine == MW_COMBINE_SUM &&

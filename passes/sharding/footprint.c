@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/sharding/footprint.h"
 
+#include "ir/node_windows.h"
+#include "passes/sharding/borders.h"
 #include "passes/sharding/copies.h"
 
 typedef struct {
@@ -65,6 +67,37 @@ static void add_copies(Footprint *f)
     }
 }
 
+/* Bytes of a block with its borders by the sharding, or the greatest by any: where a dimension is
+ * split, a block is half of it at most. */
+static int64_t border_bytes_of(const Footprint *f, MwNodeId id)
+{
+    if (f->sharding) {
+        const MwBorders borders =
+            mw_borders(f->graph, id, mw_sharding_strategy(f->sharding, id), &f->intra->model.mesh);
+        const MwTensor tensor = mw_borders_tensor(&borders);
+        return borders.count ? mw_tensor_bytes(&tensor) : 0;
+    }
+    const MwWindows windows = mw_windows(f->graph, mw_node(f->graph, id));
+    const MwValueId x = mw_windows_take_x(mw_node(f->graph, id)->op)
+                            ? mw_node(f->graph, id)->operands[0]
+                            : mw_node_result(f->graph, id, 0);
+    MwTensor tensor = *mw_value_tensor(f->graph, x);
+    for (int d = 0; d < windows.count; d++) {
+        const MwWindowReach reach = mw_window_reach(&windows.dim[d]);
+        const int64_t in = tensor.dim[d + 1],
+                      most = mw_max(reach.before, 0) + mw_max(reach.after, 0);
+        tensor.dim[d + 1] = mw_max(in, in / 2 + most);
+    }
+    return mw_tensor_bytes(&tensor);
+}
+
+static void add_borders(Footprint *f)
+{
+    for (int n = 0; n < f->graph->nodes.count; n++)
+        if (mw_op_has_windows(f->graph->nodes.at[n].op))
+            add(f, n, n + 1, border_bytes_of(f, (MwNodeId){n}));
+}
+
 /* By `sharding` or, if that is NULL, at most by any. */
 static int64_t *usage_at_times(MwArena *arena, const MwIntraProblem *intra,
                                const MwSharding *sharding)
@@ -80,6 +113,7 @@ static int64_t *usage_at_times(MwArena *arena, const MwIntraProblem *intra,
                    .change = usage};
     add_nodes(&f);
     add_copies(&f);
+    add_borders(&f);
     for (int n = 1; n < graph->nodes.count; n++)
         usage[n] += usage[n - 1];
     mw_arena_free(&scratch);

@@ -5,6 +5,7 @@
 
 #include "cost/units.h"
 #include "ir/key_map.h"
+#include "passes/sharding/borders.h"
 #include "passes/sharding/liveness.h"
 #include "passes/sharding/pins.h"
 
@@ -154,13 +155,21 @@ static double normalise_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy
     return mw_seconds(path.cost) + mw_cost_work_s(&b->intra->model, &weigh);
 }
 
+/* Seconds in which a node takes or gives the borders of its windows. */
+static double borders_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *strategy)
+{
+    const MwBorders borders = mw_borders(b->graph, id, strategy, &b->query->mesh);
+    return mw_borders_s(b->arena, &borders, &b->intra->model);
+}
+
 /* Seconds of one run of a node in a strategy. */
 static double node_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *strategy,
                      uint64_t fused, bool is_fused_away)
 {
     if (mw_node(b->graph, id)->op == MW_OP_RECEIVE)
         return gather_s(b, id, strategy);
-    return run_s(b, id, strategy, fused, is_fused_away) + normalise_s(b, id, strategy);
+    return run_s(b, id, strategy, fused, is_fused_away) + normalise_s(b, id, strategy) +
+           borders_s(b, id, strategy);
 }
 
 /* [strategies] picoseconds of the node in a step; interned. */

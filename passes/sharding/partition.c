@@ -6,10 +6,12 @@
  *      that reshard its operands from the specs of their producers to those that the node wants;
  *      after it those that reshard a result to the spec of the weight or state it is assigned
  *      to. They are the paths that priced the edges of the intra-operator problem. After a node
- *      that is split over a factor of its normaliser stands what combines and weighs its results.
+ *      that is split over a factor of its normaliser stands what combines and weighs its results,
+ *      and about one whose windows are split the exchange of borders (borders.h).
  *      Identities are removed.
  * Invariant: value_spec and value_global say, for every local value, which block of which global
- *      value each device holds; values between a node and its weighed results are none of them.
+ *      value each device holds; values on the way to or from a local node (weights, borders) are
+ *      none of them.
  *
  * The construction is that of GSPMD (Xu et al. 2021, section 4), with partial as a state. */
 #include "passes/sharding/partition.h"
@@ -17,6 +19,7 @@
 #include "ir/build.h"
 #include "ir/verify.h"
 #include "passes/pass.h"
+#include "passes/sharding/borders.h"
 #include "passes/sharding/result.h"
 
 #include <float.h>
@@ -115,26 +118,38 @@ static MwValueId reshard(Partition *p, MwValueId value, MwValueId global, MwSpec
 
 /* ---- Normalisers ---- */
 
-/* Records `value`, which a new local node gives on the way to the results of `id`. */
-static MwValueId on_the_way(Partition *p, MwNodeId id, MwValueId value)
+/* Records the new local nodes before `end`, which stand on the way to or from that of `id`. */
+static void note_way(Partition *p, MwNodeId id, int end)
 {
-    note_origin(p, mw_value(p->graph, value)->node, id);
-    note_value(p, mw_no_value(), mw_spec_replicated());
-    return value;
+    while (p->node_global.count < end) {
+        const MwNodeId local = {p->node_global.count};
+        note_origin(p, local, id);
+        for (int k = 0; k < mw_node(p->graph, local)->result_count; k++)
+            note_value(p, mw_no_value(), mw_spec_replicated());
+    }
+}
+
+/* Records the new local nodes; the last gives the form of the global values from `first` on. */
+static void note_last(Partition *p, MwNodeId id, MwValueId first, const MwSpec *specs)
+{
+    const MwNodeId last = {p->graph->nodes.count - 1};
+    note_way(p, id, last.index);
+    note_node(p, last, id, first, specs);
 }
 
 /* exp(part - whole), with a dimension of 1 at its end. Where no device has a weight, both are
  * -infinity, and so is their difference, as `whole` is bounded below. */
 static MwValueId weights_of(Partition *p, MwNodeId id, MwValueId part, MwValueId whole)
 {
-    MwValueId least = on_the_way(p, id, mw_build_scalar(p->graph, -FLT_MAX));
+    MwValueId least = mw_build_scalar(p->graph, -FLT_MAX);
     MwValueId bounded = mw_build_binary(p->graph, MW_OP_MAXIMUM, whole, least);
-    on_the_way(p, id, bounded);
-    MwValueId rest = on_the_way(p, id, mw_build_binary(p->graph, MW_OP_SUB, part, bounded));
-    MwValueId weights = on_the_way(p, id, mw_build_unary(p->graph, MW_OP_EXP, rest));
+    MwValueId rest = mw_build_binary(p->graph, MW_OP_SUB, part, bounded);
+    MwValueId weights = mw_build_unary(p->graph, MW_OP_EXP, rest);
     MwTensor column = *mw_value_tensor(p->graph, weights);
     column.dim[column.rank++] = 1;
-    return on_the_way(p, id, mw_build_reshape(p->graph, weights, &column));
+    weights = mw_build_reshape(p->graph, weights, &column);
+    note_way(p, id, p->graph->nodes.count);
+    return weights;
 }
 
 /* `part` times `weights`, multiplied in f32: the part of `global` of which the sum over the devices
@@ -143,12 +158,10 @@ static MwValueId weigh(Partition *p, MwNodeId id, MwValueId part, MwValueId weig
                        MwValueId global, MwSpec spec)
 {
     const MwType type = mw_value_tensor(p->graph, part)->type;
-    if (type != MW_F32)
-        part = on_the_way(p, id, mw_build_cast(p->graph, part, MW_F32));
+    part = mw_build_cast(p->graph, part, MW_F32);
     MwValueId result = mw_build_binary(p->graph, MW_OP_MUL, part, weights);
-    if (type != MW_F32)
-        result = mw_build_cast(p->graph, on_the_way(p, id, result), type);
-    note_node(p, mw_value(p->graph, result)->node, id, global, &spec);
+    result = mw_build_cast(p->graph, result, type);
+    note_last(p, id, global, &spec);
     return result;
 }
 
@@ -208,7 +221,17 @@ static void localise_origin(const Partition *p, MwNodeId id, MwAttr *origin, MwA
     }
 }
 
-static MwAttr *local_attrs(const Partition *p, MwNodeId id)
+/* The padding of windows, none where they are split. */
+static MwAttr local_padding(const Partition *p, const MwAttr *padding, const MwBorders *borders)
+{
+    int64_t *sizes =
+        mw_arena_dup(p->arena, padding->ints.at, sizeof(int64_t) * (size_t)padding->ints.count);
+    for (int i = 0; i < borders->count; i++)
+        sizes[2 * (borders->at[i].dim - 1)] = sizes[2 * (borders->at[i].dim - 1) + 1] = 0;
+    return mw_attr_ints(MW_ATTR_PADDING, sizes, padding->ints.count);
+}
+
+static MwAttr *local_attrs(const Partition *p, MwNodeId id, const MwBorders *borders)
 {
     const MwNode *node = mw_node(p->global, id);
     MwAttr *attrs = mw_arena_dup(p->arena, node->attrs, sizeof(MwAttr) * (size_t)node->attr_count);
@@ -216,7 +239,11 @@ static MwAttr *local_attrs(const Partition *p, MwNodeId id)
         if (attrs[i].key == MW_ATTR_SHAPE) {
             MwValueId result = mw_node_result(p->global, id, 0);
             MwTensor local = local_type(p, result, value_spec(p, result));
+            if (borders->gives)
+                local = mw_borders_tensor(borders);
             attrs[i] = mw_attr_shape(p->arena, &local);
+        } else if (attrs[i].key == MW_ATTR_PADDING) {
+            attrs[i] = local_padding(p, &attrs[i], borders);
         } else if (mw_attr_is_origin(attrs[i].key)) {
             MW_ASSERT(attrs[i + 1].key == attrs[i].key + 1);
             localise_origin(p, id, &attrs[i], &attrs[i + 1]);
@@ -233,16 +260,20 @@ static const char **result_names(const Partition *p, const MwNode *node)
     return names;
 }
 
-static void add_local_node(Partition *p, MwNodeId id, const MwValueId *operands)
+static void add_local_node(Partition *p, MwNodeId id, MwValueId *operands)
 {
     const MwNode *node = mw_node(p->global, id);
     const MwStrategy *strategy = mw_sharding_strategy(p->sharding, id);
+    const MwBorders borders = mw_borders(p->global, id, strategy, &p->local->mesh);
+    if (borders.takes)
+        operands[0] = mw_borders_take(p->graph, &borders, &p->local->mesh, operands[0],
+                                      mw_value(p->global, node->operands[0])->name);
     MwValueId first = mw_node_result(p->global, id, 0);
     MwTensor given = local_type(p, first, strategy->results[0]);
     MwNodeSpec spec = {.op = node->op,
                        .operands = operands,
                        .operand_count = node->operand_count,
-                       .attrs = local_attrs(p, id),
+                       .attrs = local_attrs(p, id, &borders),
                        .attr_count = node->attr_count,
                        .given = &given,
                        .result_names = result_names(p, node)};
@@ -251,9 +282,13 @@ static void add_local_node(Partition *p, MwNodeId id, const MwValueId *operands)
         normalise(p, id, local);
         return;
     }
-    note_node(p, local, id, first, strategy->results);
     for (int k = 0; k < node->result_count; k++)
         p->form[first.index + k] = mw_node_result(p->graph, local, k);
+    if (borders.gives)
+        p->form[first.index] =
+            mw_borders_give(p->graph, &borders, &p->local->mesh, p->form[first.index],
+                            mw_value(p->global, first)->name);
+    note_last(p, id, first, strategy->results);
 }
 
 /* Reshards the operands of a global node and adds its local node. */

@@ -6,6 +6,7 @@
 #include "passes/sharding/report.h"
 
 #include "cost/units.h"
+#include "passes/sharding/borders.h"
 
 /* The edges of node n are edge[begin[n]] .. edge[begin[n + 1] - 1]. */
 typedef struct {
@@ -108,18 +109,27 @@ static void report_value_edge(Reporter *r, int edge, int owner, MwValueId value,
     r->report->nodes[owner].communication_s += mw_seconds(cost);
 }
 
-/* Counts the collectives within a node as communication. */
-static void report_normaliser(Reporter *r, MwNodeId id, const MwStrategy *strategy)
+/* Counts collectives within a node as communication. */
+static void report_path(Reporter *r, MwNodeId id, const MwReshardPath *path)
 {
-    const MwReshardPath path = mw_normaliser_path(r->arena, r->sharding->problem, id, strategy);
-    if (!path.count)
-        return;
     const int owner = r->report->index[id.index];
     const int runs = mw_intra_node_runs(r->sharding->problem, id);
-    const double seconds = mw_seconds((MwCost)path.cost * runs);
-    add_collectives(r, owner, &path, runs);
+    const double seconds = mw_seconds((MwCost)path->cost * runs);
+    add_collectives(r, owner, path, runs);
     r->report->nodes[owner].communication_s += seconds;
     r->report->nodes[owner].compute_s -= seconds;
+}
+
+static void report_within(Reporter *r, MwNodeId id, const MwStrategy *strategy)
+{
+    const MwIntraProblem *intra = r->sharding->problem;
+    const MwBorders borders = mw_borders(r->graph, id, strategy, &intra->model.mesh);
+    const MwReshardPath normaliser = mw_normaliser_path(r->arena, intra, id, strategy);
+    const MwReshardPath exchange = mw_borders_path(r->arena, &borders, &intra->model);
+    if (normaliser.count)
+        report_path(r, id, &normaliser);
+    if (exchange.count)
+        report_path(r, id, &exchange);
 }
 
 /* Edges stand in the order in which the problem is built: operands node by node, then
@@ -134,7 +144,7 @@ static void report_communication(Reporter *r)
         for (int k = 0; k < node->operand_count; k++)
             report_value_edge(r, edge++, owner_of(r, n), node->operands[k], strategy->operands[k],
                               mw_intra_reshard_runs(intra, node->operands[k], (MwNodeId){n}));
-        report_normaliser(r, (MwNodeId){n}, strategy);
+        report_within(r, (MwNodeId){n}, strategy);
     }
     for (int i = 0; i < r->graph->assigns.count; i++) {
         const MwAssign *assign = &r->graph->assigns.at[i];

@@ -4,11 +4,11 @@
  * Every mesh axis independently takes one of the roles that the node offers: replication, a
  * splittable factor, or a way to carry partial sums (the `linear` column of ir/ops.def). An
  * assignment of roles is valid if the divisor of every factor is a multiple of the number of
- * ways it is split, and the factors before allow that it is split (MwFactor.follows). There are as
- * many assignments as the number of roles to the power of the number of axes, of which there are at
- * most MW_MAX_AXES. Among assignments with the same specs of operands and results, the one with
- * the least work stays: it dominates the others, because nothing outside the node can tell them
- * apart. */
+ * ways it is split, which for windows is no more than MwFactor.most, and the factors before allow
+ * that it is split (MwFactor.follows). There are as many assignments as the number of roles to the
+ * power of the number of axes, of which there are at most MW_MAX_AXES. Among assignments with the
+ * same specs of operands and results, the one with the least work stays: it dominates the others,
+ * because nothing outside the node can tell them apart. */
 #include "passes/sharding/strategies.h"
 
 #include "ir/key_map.h"
@@ -176,7 +176,7 @@ static void add_carries(StrategyEnumeration *e)
 static void add_options(StrategyEnumeration *e)
 {
     for (int f = 0; f < e->rule.factor_count; f++)
-        if (e->rule.factors[f].kind == MW_FACTOR_SPLITTABLE && e->rule.factors[f].divisor > 1)
+        if (e->rule.factors[f].kind != MW_FACTOR_FIXED && e->rule.factors[f].divisor > 1)
             e->options[e->option_count++] = (AxisOption){.factor = f};
     add_carries(e);
     e->options[e->option_count++] = (AxisOption){.factor = -1};
@@ -225,7 +225,9 @@ static bool fill_factors(const StrategyEnumeration *e, Assignment *a)
     }
     for (int f = 0; f < e->rule.factor_count; f++) {
         a->ways[f] = mw_mesh_ways(&e->model->mesh, a->factor_axes[f]);
-        if (e->rule.factors[f].divisor % a->ways[f] != 0 || !follows_whole(e, a, f))
+        const MwFactor *factor = &e->rule.factors[f];
+        if (factor->divisor % a->ways[f] != 0 || !follows_whole(e, a, f) ||
+            (factor->kind == MW_FACTOR_WINDOWS && a->ways[f] > factor->most))
             return false;
     }
     return true;

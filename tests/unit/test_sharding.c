@@ -74,23 +74,23 @@ static const struct {
     {"cumsum", "f32[8, 6]", "inverse = true", "ab->ab a8 b6!"},
     {"top_k", "f32[8, 16, 256]", "k = 4", "abc->abd,abd a8 b16 c256! d4!"},
     {"conv", "f32[8, 6, 4]; f32[3, 4, 2]", "stride = [1]; padding = [1, 1]; dilation = [1]",
-     "adb,ebc->adc a8 b4 c2 d6! e3!"},
+     "adb,ebc->adc a8 b4 c2 d6~6 e3!"},
     {"conv", "f32[2, 6, 4]; f32[3, 2, 6]", "stride = [2]; padding = [1, 1]; dilation = [1]",
-     "aeb,fcb->aeb a2 b2 c2! d3! e3! f3!"},
+     "aeb,fcb->aeb a2 b2 c2! d3! e3~3 f3!"},
     {"conv_transpose", "f32[8, 6, 2]; f32[3, 4, 2]",
      "shape = [8, 6, 4]; stride = [1]; padding = [1, 1]; dilation = [1]",
-     "adc,ebc->adb a8 b4 c2 d6! e3!"},
+     "adc,ebc->adb a8 b4 c2 d6~6 e3!"},
     {"conv_filter_grad", "f32[8, 6, 4]; f32[8, 6, 2]",
      "shape = [3, 4, 2]; stride = [1]; padding = [1, 1]; dilation = [1]",
-     "adb,adc->ebc a8 b4 c2 d6! e3!"},
+     "adb,adc->ebc a8 b4 c2 d6~6 e3!"},
     {"max_pool", "f32[4, 6, 5, 2]", "window = [2, 2]; stride = [2, 2]; padding = [0, 0, 0, 1]",
-     "a..b->a..b a4 b2 c3! d2! e3! f2!"},
+     "aceb->aceb a4 b2 c3~3 d2! e3! f2!"},
     {"max_pool_grad", "f32[4, 6, 2]; f32[4, 3, 2]", "window = [2]; stride = [2]; padding = [0, 0]",
-     "a.b,a.b->a.b a4 b2 c3! d2!"},
+     "acb,acb->acb a4 b2 c3~3 d2!"},
     {"sum_pool", "f32[4, 6, 2]", "window = [2]; stride = [2]; padding = [0, 0]",
-     "a.b->a.b a4 b2 c3! d2!"},
+     "acb->acb a4 b2 c3~3 d2!"},
     {"sum_pool_grad", "f32[4, 3, 2]",
-     "shape = [4, 6, 2]; window = [2]; stride = [2]; padding = [0, 0]", "a.b->a.b a4 b2 c3! d2!"},
+     "shape = [4, 6, 2]; window = [2]; stride = [2]; padding = [0, 0]", "acb->acb a4 b2 c3~3 d2!"},
     {"sdpa", "f32[2, 8, 6, 16]; f32[2, 7, 3, 16]; f32[2, 7, 3, 16]", "scale = 1",
      "acbe,adbe,adbe->acbe,acb a2 b3 c8 d7 e16! f2!"},
     {"sdpa_grad",
@@ -168,6 +168,8 @@ static const char *rule_text(TestGraph *test, MwNodeId id, const MwShardingRule 
         mw_text_printf(&text, "%s%c%d", factor->follows ? ">" : " ", 'a' + f, (int)factor->size);
         if (factor->kind == MW_FACTOR_FIXED)
             mw_text_add(&text, "!");
+        else if (factor->kind == MW_FACTOR_WINDOWS)
+            mw_text_printf(&text, "~%d", (int)factor->most);
         else if (factor->divisor != factor->size)
             mw_text_printf(&text, "/%d", (int)factor->divisor);
     }
@@ -504,6 +506,8 @@ START_TEST(parts_make_up_the_whole)
     Split split = {&whole, mw_sharding_rule(whole.test.arena, whole.test.graph, whole.id), 0, {0}};
     for (split.factor = 0; split.factor < split.rule.factor_count; split.factor++) {
         const MwFactor *factor = &split.rule.factors[split.factor];
+        if (factor->kind == MW_FACTOR_WINDOWS)
+            continue; /* neighbours exchange borders, as tests/unit/test_spmd.c does */
         for (int ways = 2; ways <= factor->divisor && ways <= 8; ways++)
             if (factor->divisor % ways == 0 && set_mesh(&split, ways))
                 check_split(&split);

@@ -17,7 +17,7 @@
 #include <string.h>
 
 static const struct {
-    const char *model;
+    const char *model; /* its file, seen from models/ */
     const char *sizes; /* "a=1 b=2" */
     int integers_below;
 } models[] = {
@@ -34,6 +34,7 @@ static const struct {
      16},
     {"bert", "batch=8 seq=8 vocab=16 layers=1 width=16 heads=4", 2},
     {"vit", "batch=8 image=8 patch=4 classes=8 layers=1 width=16 heads=4", 8},
+    {"../tests/dist/windows", "", 0},
 };
 
 static const struct {

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "passes/sharding/borders.h"
+
+#include "cost/units.h"
+#include "ir/build.h"
+#include "ir/node_windows.h"
+
+MwBorders mw_borders(const MwGraph *graph, MwNodeId id, const MwStrategy *strategy,
+                     const MwMeshShape *mesh)
+{
+    const MwNode *node = mw_node(graph, id);
+    if (!mw_op_has_windows(node->op))
+        return (MwBorders){0};
+    MwBorders borders = {.takes = mw_windows_take_x(node->op),
+                         .gives = mw_windows_give_x(node->op),
+                         .outside = mw_windows_outside(node->op)};
+    const MwValueId x = borders.takes ? node->operands[0] : mw_node_result(graph, id, 0);
+    const MwSpec spec = borders.takes ? strategy->operands[0] : strategy->results[0];
+    const MwWindows windows = mw_windows(graph, node);
+    borders.block = mw_spec_local(spec, mw_value_tensor(graph, x), mesh);
+    for (int d = 0; d < windows.count; d++) {
+        const MwAxes axes = mw_spec_dim(spec, d + 1);
+        const int ways = mw_mesh_ways(mesh, axes);
+        const MwWindowReach reach = mw_window_reach(&windows.dim[d]);
+        if (ways > 1)
+            borders.at[borders.count++] = (MwBorder){.dim = d + 1,
+                                                     .ways = ways,
+                                                     .axes = axes,
+                                                     .before = mw_max(reach.before, 0),
+                                                     .after = mw_max(reach.after, 0)};
+    }
+    return borders;
+}
+
+/* The block with the borders of the first `count` dimensions. */
+static MwTensor extended(const MwBorders *borders, int count)
+{
+    MwTensor tensor = borders->block;
+    for (int i = 0; i < count; i++)
+        tensor.dim[borders->at[i].dim] += borders->at[i].before + borders->at[i].after;
+    return tensor;
+}
+
+MwTensor mw_borders_tensor(const MwBorders *borders)
+{
+    return extended(borders, borders->count);
+}
+
+/* ---- Costs ---- */
+
+typedef MW_VEC(MwReshardStep) Steps;
+
+/* Adds the all-gathers of `elements` of border `i` of each device. */
+static void add_gathers(MwArena *arena, Steps *steps, const MwBorders *borders, int i,
+                        int64_t elements, const MwCostModel *model)
+{
+    const MwBorder *border = &borders->at[i];
+    MwTensor part = extended(borders, i);
+    part.dim[border->dim] = elements;
+    int64_t bytes = mw_tensor_bytes(&part);
+    for (int axis = MW_MAX_AXES - 1; axis >= 0 && elements > 0; axis--) {
+        if (!(border->axes >> axis & 1))
+            continue;
+        bytes *= model->mesh.size[axis];
+        const double seconds = mw_cost_collective_s(model, MW_ALL_GATHER, axis, (double)bytes);
+        mw_vec_push(arena, steps,
+                    ((MwReshardStep){.op = MW_OP_ALL_GATHER,
+                                     .axis = axis,
+                                     .dim = border->dim,
+                                     .from_dim = -1,
+                                     .bytes = bytes,
+                                     .cost = mw_max(1, mw_picoseconds(seconds))}));
+    }
+}
+
+MwReshardPath mw_borders_path(MwArena *arena, const MwBorders *borders, const MwCostModel *model)
+{
+    Steps steps = {0};
+    MwReshardPath path = {0};
+    for (int way = 0; way < borders->takes + borders->gives; way++)
+        for (int i = 0; i < borders->count; i++) {
+            add_gathers(arena, &steps, borders, i, borders->at[i].before, model);
+            add_gathers(arena, &steps, borders, i, borders->at[i].after, model);
+        }
+    for (int i = 0; i < steps.count; i++)
+        path.cost += steps.at[i].cost;
+    path.steps = steps.at;
+    path.count = steps.count;
+    return path;
+}
+
+double mw_borders_s(MwArena *arena, const MwBorders *borders, const MwCostModel *model)
+{
+    double seconds = mw_seconds(mw_borders_path(arena, borders, model).cost);
+    for (int i = 0; i < borders->count; i++) {
+        const MwTensor tensor = extended(borders, i + 1);
+        const MwWork copy = {MW_WORK_STREAM, .bytes = 2.0 * (double)mw_tensor_bytes(&tensor)};
+        if (borders->at[i].before + borders->at[i].after > 0)
+            seconds += (borders->takes + borders->gives) * mw_cost_work_s(model, &copy);
+    }
+    return seconds;
+}
+
+/* ---- Nodes ---- */
+
+typedef struct {
+    MwGraph *graph;
+    const MwBorders *borders;
+    const MwMeshShape *mesh;
+    const char *name; /* of x */
+} Exchange;
+
+static const MwTensor *type_of(const Exchange *e, MwValueId value)
+{
+    return mw_value_tensor(e->graph, value);
+}
+
+static MwValueId part_of(const Exchange *e, MwValueId x, int dim, int64_t begin, int64_t end)
+{
+    if (begin == 0 && end == type_of(e, x)->dim[dim])
+        return x;
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, dim), mw_attr_int(MW_ATTR_BEGIN, begin),
+                            mw_attr_int(MW_ATTR_END, end)};
+    return mw_build(e->graph, NULL, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
+}
+
+static MwValueId joined(const Exchange *e, const MwValueId *parts, int count, int dim)
+{
+    const MwAttr axis = mw_attr_int(MW_ATTR_AXIS, dim);
+    return count == 1 ? parts[0] : mw_build(e->graph, NULL, MW_OP_CONCAT, parts, count, &axis, 1);
+}
+
+/* `x` with `before` and `after` zeros along a dimension. */
+static MwValueId padded(const Exchange *e, MwValueId x, int dim, int64_t before, int64_t after)
+{
+    if (before == 0 && after == 0)
+        return x;
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, dim), mw_attr_int(MW_ATTR_BEGIN, before),
+                            mw_attr_int(MW_ATTR_END, after)};
+    return mw_build(e->graph, NULL, MW_OP_PAD, &x, 1, attrs, MW_COUNT(attrs));
+}
+
+/* An all-gather or shard of `dim` over the devices of `axis`. */
+static MwValueId along(const Exchange *e, MwOp op, MwValueId x, int axis, int dim)
+{
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_MESH_AXIS, axis),
+                            mw_attr_int(MW_ATTR_WAYS, e->mesh->size[axis]),
+                            mw_attr_int(MW_ATTR_AXIS, dim)};
+    const char *name = mw_arena_printf(e->graph->arena, "%s.%s", e->name, mw_op_info(op)->name);
+    return mw_build(e->graph, name, op, &x, 1, attrs, MW_COUNT(attrs));
+}
+
+/* What the neighbour has as `part`: the device before along the border's dimension, or the one
+ * after; `outside` at the end. */
+static MwValueId from_neighbour(const Exchange *e, const MwBorder *border, MwValueId part,
+                                bool is_before, double outside)
+{
+    const int dim = border->dim;
+    const int64_t size = type_of(e, part)->dim[dim], all = size * border->ways;
+    const MwTensor end = *type_of(e, part);
+    for (int axis = e->mesh->axis_count - 1; axis >= 0; axis--)
+        if (border->axes >> axis & 1)
+            part = along(e, MW_OP_ALL_GATHER, part, axis, dim);
+    const MwValueId fill = mw_build_constant(e->graph, &end, outside);
+    part = is_before ? joined(e, (MwValueId[]){fill, part_of(e, part, dim, 0, all - size)}, 2, dim)
+                     : joined(e, (MwValueId[]){part_of(e, part, dim, size, all), fill}, 2, dim);
+    for (int axis = 0; axis < e->mesh->axis_count; axis++)
+        if (border->axes >> axis & 1)
+            part = along(e, MW_OP_SHARD, part, axis, dim);
+    return part;
+}
+
+static MwValueId take(const Exchange *e, const MwBorder *border, MwValueId x)
+{
+    const int dim = border->dim;
+    const int64_t size = type_of(e, x)->dim[dim];
+    MwValueId parts[3];
+    int count = 0;
+    if (border->before > 0)
+        parts[count++] = from_neighbour(e, border, part_of(e, x, dim, size - border->before, size),
+                                        true, e->borders->outside);
+    parts[count++] = x;
+    if (border->after > 0)
+        parts[count++] = from_neighbour(e, border, part_of(e, x, dim, 0, border->after), false,
+                                        e->borders->outside);
+    return joined(e, parts, count, dim);
+}
+
+static MwValueId give(const Exchange *e, const MwBorder *border, MwValueId x)
+{
+    const int dim = border->dim;
+    const int64_t all = type_of(e, x)->dim[dim], before = border->before, after = border->after;
+    const int64_t size = all - before - after;
+    MwValueId block = part_of(e, x, dim, before, before + size);
+    if (before > 0) {
+        const MwValueId part = from_neighbour(e, border, part_of(e, x, dim, 0, before), false, 0);
+        block = mw_build_binary(e->graph, MW_OP_ADD, block, padded(e, part, dim, size - before, 0));
+    }
+    if (after > 0) {
+        const MwValueId part =
+            from_neighbour(e, border, part_of(e, x, dim, all - after, all), true, 0);
+        block = mw_build_binary(e->graph, MW_OP_ADD, block, padded(e, part, dim, 0, size - after));
+    }
+    return block;
+}
+
+MwValueId mw_borders_take(MwGraph *local, const MwBorders *borders, const MwMeshShape *mesh,
+                          MwValueId x, const char *name)
+{
+    const Exchange e = {.graph = local, .borders = borders, .mesh = mesh, .name = name};
+    for (int i = 0; i < borders->count; i++)
+        x = take(&e, &borders->at[i], x);
+    return x;
+}
+
+MwValueId mw_borders_give(MwGraph *local, const MwBorders *borders, const MwMeshShape *mesh,
+                          MwValueId x, const char *name)
+{
+    const Exchange e = {.graph = local, .borders = borders, .mesh = mesh, .name = name};
+    for (int i = borders->count - 1; i >= 0; i--)
+        x = give(&e, &borders->at[i], x);
+    return x;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Borders: what the windows of convolutions and pooling reach beyond the block of a device where a
+ * strategy splits spatial dimensions.
+ *
+ * Let x be the tensor that windows slide over (ir/node_windows.h). Where x is an operand, a device
+ * takes the borders of its block from the neighbours before it runs the node, as in the halo
+ * exchange of GSPMD (Xu et al. 2021); where x is the result, it computes the borders as well, and
+ * gives them to the neighbours, which add them to their blocks. Either way the local node has no
+ * padding along these dimensions: what lies beyond the ends of x is such a border.
+ *
+ * A border goes to one neighbour, but by an all-gather of the borders of all devices along the
+ * dimension: bytes that grow with the ways it is split, which are few for what is worth splitting.
+ * Several dimensions exchange one after another, so that corners go over two neighbours. */
+#ifndef MW_PASSES_SHARDING_BORDERS_H
+#define MW_PASSES_SHARDING_BORDERS_H
+
+#include "cost/reshard.h"
+#include "ir/windows.h"
+#include "passes/sharding/strategies.h"
+
+/* Of a dimension of x that is split. */
+typedef struct {
+    int dim, ways;
+    MwAxes axes;
+    int64_t before, after; /* elements beyond the block */
+} MwBorder;
+
+typedef struct {
+    bool takes, gives; /* x is operand 0; the result is x or its gradient */
+    int count;
+    MwBorder at[MW_MAX_WINDOW_DIMS];
+    MwTensor block; /* of x on one device */
+    double outside; /* what lies beyond the ends of x */
+} MwBorders;
+
+/* The borders of node `id`; count is 0 if it has no windows, or no spatial dimension is split. */
+MwBorders mw_borders(const MwGraph *graph, MwNodeId id, const MwStrategy *strategy,
+                     const MwMeshShape *mesh);
+/* The block with its borders. */
+MwTensor mw_borders_tensor(const MwBorders *borders);
+/* Seconds of what the node exchanges, with its copies. */
+double mw_borders_s(MwArena *arena, const MwBorders *borders, const MwCostModel *model);
+/* The all-gathers of what it exchanges, in `arena`; the steps have no specs. */
+MwReshardPath mw_borders_path(MwArena *arena, const MwBorders *borders, const MwCostModel *model);
+
+/* Both add nodes to a local graph: the first from the block `x` to the block with its borders, the
+ * second the other way. `name` is that of x. */
+MwValueId mw_borders_take(MwGraph *local, const MwBorders *borders, const MwMeshShape *mesh,
+                          MwValueId x, const char *name);
+MwValueId mw_borders_give(MwGraph *local, const MwBorders *borders, const MwMeshShape *mesh,
+                          MwValueId x, const char *name);
+
+#endif
