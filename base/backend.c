@@ -5,7 +5,14 @@
 
 #include <string.h>
 
-enum { TAKES_HALVES = 1, OVERLAPS = 2, HAS_EPILOGUES = 4, USES_NCCL = 8, KEEPS_OBJECTS = 16 };
+enum {
+    TAKES_HALVES = 1,
+    OVERLAPS = 2,
+    HAS_EPILOGUES = 4,
+    USES_NCCL = 8,
+    KEEPS_OBJECTS = 16,
+    TAKES_BF16 = 32
+};
 
 static const MwBackendInfo backends[MW_BACKEND_COUNT] = {
 #define BACKEND(id, name, suffix, compiler, variable, printer, archive, facts)                     \
@@ -16,6 +23,7 @@ static const MwBackendInfo backends[MW_BACKEND_COUNT] = {
                          variable,                                                                 \
                          archive,                                                                  \
                          ((facts)&TAKES_HALVES) != 0,                                              \
+                         ((facts) & (TAKES_HALVES | TAKES_BF16)) != 0,                             \
                          ((facts)&OVERLAPS) != 0,                                                  \
                          ((facts)&HAS_EPILOGUES) != 0,                                             \
                          ((facts)&USES_NCCL) != 0,                                                 \

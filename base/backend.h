@@ -21,6 +21,7 @@ typedef struct {
     /* library of the runtime in addition to the one that all backends link; "": none */
     const char *archive;
     bool takes_halves; /* gemm and attention accept operands in bf16 and f16 */
+    bool takes_bf16;   /* gemm accepts operands in bf16 */
     bool overlaps;     /* collectives run while kernels run */
     /* gemm can add a bias and apply gelu_tanh or its gradient when it stores */
     bool has_epilogues;

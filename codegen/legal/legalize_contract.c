@@ -186,8 +186,10 @@ static MwValueId add_ordered_einsum(MwLegalizer *l, Contraction *c)
 static void choose_types(const MwLegalizer *l, Contraction *c)
 {
     const MwType type = mw_legal_tensor(l, c->operands[0])->type;
-    const bool is_narrow = l->legal->backend->takes_halves && mw_type_is_half(type) &&
-                           mw_legal_tensor(l, c->operands[1])->type == type;
+    const MwBackendInfo *backend = l->legal->backend;
+    const bool is_taken =
+        type == MW_BF16 ? backend->takes_bf16 : mw_type_is_half(type) && backend->takes_halves;
+    const bool is_narrow = is_taken && mw_legal_tensor(l, c->operands[1])->type == type;
     c->taken = is_narrow ? type : MW_F32;
     c->result.type = is_narrow ? c->type : MW_F32;
 }

@@ -50,11 +50,12 @@ MwTensor mw_borders_tensor(const MwBorders *borders)
 
 typedef MW_VEC(MwReshardStep) Steps;
 
-/* Adds the all-gathers of `elements` of border `i` of each device. */
+/* Adds the all-gathers of what the devices exchange along dimension `i` of those that are split. */
 static void add_gathers(MwArena *arena, Steps *steps, const MwBorders *borders, int i,
-                        int64_t elements, const MwCostModel *model)
+                        const MwCostModel *model)
 {
     const MwBorder *border = &borders->at[i];
+    const int64_t elements = border->before + border->after;
     MwTensor part = extended(borders, i);
     part.dim[border->dim] = elements;
     int64_t bytes = mw_tensor_bytes(&part);
@@ -78,10 +79,8 @@ MwReshardPath mw_borders_path(MwArena *arena, const MwBorders *borders, const Mw
     Steps steps = {0};
     MwReshardPath path = {0};
     for (int way = 0; way < borders->takes + borders->gives; way++)
-        for (int i = 0; i < borders->count; i++) {
-            add_gathers(arena, &steps, borders, i, borders->at[i].before, model);
-            add_gathers(arena, &steps, borders, i, borders->at[i].after, model);
-        }
+        for (int i = 0; i < borders->count; i++)
+            add_gathers(arena, &steps, borders, i, model);
     for (int i = 0; i < steps.count; i++)
         path.cost += steps.at[i].cost;
     path.steps = steps.at;
@@ -150,57 +149,104 @@ static MwValueId along(const Exchange *e, MwOp op, MwValueId x, int axis, int di
     return mw_build(e->graph, name, op, &x, 1, attrs, MW_COUNT(attrs));
 }
 
-/* What the neighbour has as `part`: the device before along the border's dimension, or the one
- * after; `outside` at the end. */
-static MwValueId from_neighbour(const Exchange *e, const MwBorder *border, MwValueId part,
-                                bool is_before, double outside)
+/* The elements from `begin` of each block of `block` elements along a dimension, `size` of each. */
+static MwValueId of_each_block(const Exchange *e, MwValueId x, int dim, int64_t block,
+                               int64_t begin, int64_t size)
+{
+    MwTensor tensor = *type_of(e, x);
+    const int64_t blocks = tensor.dim[dim] / block;
+    if (size == block)
+        return x;
+    tensor.dim[dim] = block;
+    MW_ASSERT(mw_tensor_insert_dim(&tensor, dim, blocks));
+    x = mw_build_reshape(e->graph, x, &tensor);
+    x = part_of(e, x, dim + 1, begin, begin + size);
+    tensor = *type_of(e, x);
+    mw_tensor_remove_dim(&tensor, dim);
+    tensor.dim[dim] = blocks * size;
+    return mw_build_reshape(e->graph, x, &tensor);
+}
+
+/* Of `parts`, one of each device along the border's dimension, that of the device before or of the
+ * one after; `outside` at the end. */
+static MwValueId of_neighbour(const Exchange *e, const MwBorder *border, MwValueId parts,
+                              bool is_before, double outside)
 {
     const int dim = border->dim;
-    const int64_t size = type_of(e, part)->dim[dim], all = size * border->ways;
-    const MwTensor end = *type_of(e, part);
-    for (int axis = e->mesh->axis_count - 1; axis >= 0; axis--)
-        if (border->axes >> axis & 1)
-            part = along(e, MW_OP_ALL_GATHER, part, axis, dim);
+    MwTensor end = *type_of(e, parts);
+    const int64_t all = end.dim[dim], size = all / border->ways;
+    end.dim[dim] = size;
     const MwValueId fill = mw_build_constant(e->graph, &end, outside);
-    part = is_before ? joined(e, (MwValueId[]){fill, part_of(e, part, dim, 0, all - size)}, 2, dim)
-                     : joined(e, (MwValueId[]){part_of(e, part, dim, size, all), fill}, 2, dim);
+    MwValueId part =
+        is_before ? joined(e, (MwValueId[]){fill, part_of(e, parts, dim, 0, all - size)}, 2, dim)
+                  : joined(e, (MwValueId[]){part_of(e, parts, dim, size, all), fill}, 2, dim);
     for (int axis = 0; axis < e->mesh->axis_count; axis++)
         if (border->axes >> axis & 1)
             part = along(e, MW_OP_SHARD, part, axis, dim);
     return part;
 }
 
-static MwValueId take(const Exchange *e, const MwBorder *border, MwValueId x)
+/* What neighbours exchange along a dimension. */
+typedef struct {
+    MwValueId before, after; /* no value: nothing */
+} Neighbours;
+
+/* Gives the first `first` elements of a dimension of `x` to the device before, and the last `last`
+ * to the one after; the result is what these give. */
+static Neighbours exchange(const Exchange *e, const MwBorder *border, MwValueId x, int64_t first,
+                           int64_t last, double outside)
 {
     const int dim = border->dim;
     const int64_t size = type_of(e, x)->dim[dim];
+    Neighbours neighbours = {mw_no_value(), mw_no_value()};
+    MwValueId given[2];
+    int count = 0;
+    if (first > 0)
+        given[count++] = part_of(e, x, dim, 0, first);
+    if (last > 0)
+        given[count++] = part_of(e, x, dim, size - last, size);
+    if (!count)
+        return neighbours;
+    MwValueId all = joined(e, given, count, dim);
+    for (int axis = e->mesh->axis_count - 1; axis >= 0; axis--)
+        if (border->axes >> axis & 1)
+            all = along(e, MW_OP_ALL_GATHER, all, axis, dim);
+    if (first > 0)
+        neighbours.after = of_neighbour(
+            e, border, of_each_block(e, all, dim, first + last, 0, first), false, outside);
+    if (last > 0)
+        neighbours.before = of_neighbour(
+            e, border, of_each_block(e, all, dim, first + last, first, last), true, outside);
+    return neighbours;
+}
+
+static MwValueId take(const Exchange *e, const MwBorder *border, MwValueId x)
+{
+    const Neighbours neighbours =
+        exchange(e, border, x, border->after, border->before, e->borders->outside);
     MwValueId parts[3];
     int count = 0;
-    if (border->before > 0)
-        parts[count++] = from_neighbour(e, border, part_of(e, x, dim, size - border->before, size),
-                                        true, e->borders->outside);
+    if (mw_has_value(neighbours.before))
+        parts[count++] = neighbours.before;
     parts[count++] = x;
-    if (border->after > 0)
-        parts[count++] = from_neighbour(e, border, part_of(e, x, dim, 0, border->after), false,
-                                        e->borders->outside);
-    return joined(e, parts, count, dim);
+    if (mw_has_value(neighbours.after))
+        parts[count++] = neighbours.after;
+    return joined(e, parts, count, border->dim);
 }
 
 static MwValueId give(const Exchange *e, const MwBorder *border, MwValueId x)
 {
     const int dim = border->dim;
-    const int64_t all = type_of(e, x)->dim[dim], before = border->before, after = border->after;
-    const int64_t size = all - before - after;
+    const int64_t before = border->before, after = border->after;
+    const int64_t size = type_of(e, x)->dim[dim] - before - after;
+    const Neighbours neighbours = exchange(e, border, x, before, after, 0);
     MwValueId block = part_of(e, x, dim, before, before + size);
-    if (before > 0) {
-        const MwValueId part = from_neighbour(e, border, part_of(e, x, dim, 0, before), false, 0);
-        block = mw_build_binary(e->graph, MW_OP_ADD, block, padded(e, part, dim, size - before, 0));
-    }
-    if (after > 0) {
-        const MwValueId part =
-            from_neighbour(e, border, part_of(e, x, dim, all - after, all), true, 0);
-        block = mw_build_binary(e->graph, MW_OP_ADD, block, padded(e, part, dim, 0, size - after));
-    }
+    if (mw_has_value(neighbours.after))
+        block = mw_build_binary(e->graph, MW_OP_ADD, block,
+                                padded(e, neighbours.after, dim, size - before, 0));
+    if (mw_has_value(neighbours.before))
+        block = mw_build_binary(e->graph, MW_OP_ADD, block,
+                                padded(e, neighbours.before, dim, 0, size - after));
     return block;
 }
 

@@ -10,10 +10,10 @@
  * works in are memory outside the arena of the plan. Gradients of some filters are matrix products
  * instead (filter_grad.h). */
 #include "runtime/cpu/filter_grad.h"
+#include "runtime/cpu/onednn.h"
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
 
-#include <dnnl.h>
 #include <dnnl_debug.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -44,9 +44,7 @@ struct Prepared {
 static struct {
     pthread_mutex_t lock; /* held through a call: memory objects are set to its operands */
     Prepared *first;
-    dnnl_engine_t engine;
-    dnnl_stream_t stream;
-} library = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} convolutions = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* What the operands are to oneDNN, and which of them are the image and the filter. */
 typedef struct {
@@ -194,7 +192,7 @@ static dnnl_status_t create_desc(const dnnl_convolution_desc_t *conv, const Spac
     dnnl_primitive_desc_iterator_t each;
     const char *name = "";
     dnnl_status_t status =
-        dnnl_primitive_desc_iterator_create(&each, conv, NULL, library.engine, hint);
+        dnnl_primitive_desc_iterator_create(&each, conv, NULL, mw_onednn()->engine, hint);
     if (status != dnnl_success)
         return status;
     for (bool is_found = false; status == dnnl_success && !is_found;) {
@@ -245,8 +243,8 @@ static dnnl_status_t make_reorder(Prepared *p, const dnnl_memory_desc_t *from,
                                   const dnnl_memory_desc_t *to)
 {
     dnnl_primitive_desc_t desc;
-    dnnl_status_t status =
-        dnnl_reorder_primitive_desc_create(&desc, from, library.engine, to, library.engine, NULL);
+    dnnl_status_t status = dnnl_reorder_primitive_desc_create(&desc, from, mw_onednn()->engine, to,
+                                                              mw_onednn()->engine, NULL);
     if (status != dnnl_success)
         return status;
     status = dnnl_primitive_create(&p->reorder, desc);
@@ -263,7 +261,7 @@ static dnnl_status_t make_packed(Prepared *p, const Form *form, const Plan *plan
     if (dnnl_memory_desc_equal(packed, &plan->filter))
         return dnnl_success;
     const dnnl_status_t status =
-        dnnl_memory_create(&p->packed, packed, library.engine, DNNL_MEMORY_ALLOCATE);
+        dnnl_memory_create(&p->packed, packed, mw_onednn()->engine, DNNL_MEMORY_ALLOCATE);
     if (status != dnnl_success)
         return status;
     return is_result ? make_reorder(p, packed, &plan->filter)
@@ -279,7 +277,7 @@ static dnnl_status_t make_operands(Prepared *p, const Form *form, const Plan *pl
                                                 ? &plan->x
                                                 : &plan->y;
         const dnnl_status_t status =
-            dnnl_memory_create(&p->operands[k], operand, library.engine, DNNL_MEMORY_NONE);
+            dnnl_memory_create(&p->operands[k], operand, mw_onednn()->engine, DNNL_MEMORY_NONE);
         if (status != dnnl_success)
             return status;
     }
@@ -307,10 +305,7 @@ static dnnl_status_t prepare(Prepared *p)
     const Space *space = &p->space;
     Plan plan;
     p->space = space_of(p->args);
-    dnnl_status_t status =
-        library.engine ? dnnl_success : dnnl_engine_create(&library.engine, dnnl_cpu, 0);
-    if (status == dnnl_success && !library.stream)
-        status = dnnl_stream_create(&library.stream, library.engine, dnnl_stream_default_flags);
+    dnnl_status_t status = mw_onednn()->status;
     if (status == dnnl_success)
         status = describe_image(space, space->in, batch, p->args[MW_WINDOW_CHANNELS].i, &plan.x);
     if (status == dnnl_success)
@@ -343,7 +338,7 @@ static bool same_args(const MwKernelArg *a, const MwKernelArg *b)
 /* The prepared convolution of a call; NULL after a fault. */
 static Prepared *prepared(MwRoutine routine, const MwKernelArg *args, MwFault *fault)
 {
-    for (Prepared *p = library.first; p; p = p->next)
+    for (Prepared *p = convolutions.first; p; p = p->next)
         if (p->routine == routine && same_args(p->args, args))
             return p;
     Prepared *p = calloc(1, sizeof *p);
@@ -357,8 +352,8 @@ static Prepared *prepared(MwRoutine routine, const MwKernelArg *args, MwFault *f
         free(p);
         return NULL;
     }
-    p->next = library.first;
-    library.first = p;
+    p->next = convolutions.first;
+    convolutions.first = p;
     return p;
 }
 
@@ -367,7 +362,8 @@ static Prepared *prepared(MwRoutine routine, const MwKernelArg *args, MwFault *f
 static dnnl_status_t reorder(const Prepared *p, dnnl_memory_t from, dnnl_memory_t to)
 {
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-    return p->reorder ? dnnl_primitive_execute(p->reorder, library.stream, 2, args) : dnnl_success;
+    return p->reorder ? dnnl_primitive_execute(p->reorder, mw_onednn()->stream, 2, args)
+                      : dnnl_success;
 }
 
 /* Copies the elements that the convolution takes from the image, or to it and 0 between them. */
@@ -413,11 +409,11 @@ static dnnl_status_t execute(const Prepared *p, void *const *operands)
     if (status == dnnl_success && !is_result)
         status = reorder(p, filter, p->packed);
     if (status == dnnl_success)
-        status = dnnl_primitive_execute(p->conv, library.stream, 3, args);
+        status = dnnl_primitive_execute(p->conv, mw_onednn()->stream, 3, args);
     if (status == dnnl_success && is_result)
         status = reorder(p, p->packed, filter);
     if (status == dnnl_success)
-        status = dnnl_stream_wait(library.stream);
+        status = dnnl_stream_wait(mw_onednn()->stream);
     if (status == dnnl_success && p->seen && form->image == RESULT)
         copy_seen(p, operands[RESULT], true);
     return status;
@@ -426,14 +422,14 @@ static dnnl_status_t execute(const Prepared *p, void *const *operands)
 static bool run(MwRoutine routine, void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
     bool good;
-    pthread_mutex_lock(&library.lock);
+    pthread_mutex_lock(&convolutions.lock);
     if (routine == MW_ROUTINE_CONV_FILTER_GRAD && mw_filter_grad_is_product(args)) {
         good = mw_filter_grad(operands, args, fault);
     } else {
         const Prepared *p = prepared(routine, args, fault);
         good = p && succeeded(execute(p, operands), fault);
     }
-    pthread_mutex_unlock(&library.lock);
+    pthread_mutex_unlock(&convolutions.lock);
     return good;
 }
 

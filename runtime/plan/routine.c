@@ -68,8 +68,13 @@ const char *mw_routine_off(MwRoutine routine, const MwKernelArg *args, MwBackend
     if (!mw_routine_is_on(routine, backend))
         return "is no routine of this backend";
     const bool is_wide = type < 0 || !is_half(args[type].i);
-    return is_wide || mw_backend_info(backend)->takes_halves ? NULL
-                                                             : "takes f32 alone on this backend";
+    if (is_wide || mw_backend_info(backend)->takes_halves ||
+        (routine == MW_ROUTINE_GEMM && args[type].i == MW_BF16 &&
+         mw_backend_info(backend)->takes_bf16))
+        return NULL;
+    return routine == MW_ROUTINE_GEMM && mw_backend_info(backend)->takes_bf16
+               ? "takes f32 and bf16 alone on this backend"
+               : "takes f32 alone on this backend";
 }
 
 /* ---- Sizes ---- */

@@ -260,17 +260,14 @@ static int unexpected(const MwPlan *plan, const bool *is_expected)
     return count;
 }
 
-/* Without epilogues a value is written by a kernel, unless it is the product itself, in f32. */
+/* Without epilogues a value is written by a kernel, unless it is the product itself. */
 static const char *expected_writer(const Cases *c, const Expected *e)
 {
     const MwGraph *graph = c->run.test.graph;
     const MwValueId value = graph->outputs.at[e->output].value;
     if (strcmp(c->run.backend->name, "cuda") == 0)
         return e->writer;
-    return mw_value_node(graph, value)->op == MW_OP_EINSUM &&
-                   mw_value_tensor(graph, value)->type == MW_F32
-               ? "gemm"
-               : KERNEL;
+    return mw_value_node(graph, value)->op == MW_OP_EINSUM ? "gemm" : KERNEL;
 }
 
 START_TEST(calls_make_what_follows_products)

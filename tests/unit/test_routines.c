@@ -91,6 +91,16 @@ static const struct {
     {64, 33, 300, 2, 1, true, true, 0.5, 1, 4, MW_BF16, MW_F32},
     {64, 33, 300, 1, 2, false, true, 1, 1, 8, MW_F16, MW_F16},
     {5, 7, 3, 1, 1, false, true, 1, 0, 1, MW_F16, MW_F32},
+    /* large enough for oneDNN */
+    {130, 96, 97, 1, 1, false, false, 1, 0, 0, MW_F32, MW_F32},
+    {96, 97, 130, 1, 1, true, true, 0.5, 1, 3, MW_F32, MW_F32},
+    {64, 80, 72, 1, 3, true, false, 1, 0, 0, MW_F32, MW_F32},
+    {64, 80, 72, 2, 2, false, true, 1, 0.5, 5, MW_F32, MW_F32},
+    {1, 1100, 1000, 1, 1, false, true, 1, 0, 0, MW_F32, MW_F32},
+    {130, 96, 97, 1, 1, false, false, 1, 0, 0, MW_BF16, MW_BF16},
+    {96, 97, 130, 1, 1, true, true, 0.5, 1, 3, MW_BF16, MW_F32},
+    {64, 80, 72, 2, 2, true, false, 1, 1, 5, MW_BF16, MW_BF16},
+    {64, 80, 72, 1, 3, false, true, 1, 0, 0, MW_BF16, MW_F32},
 };
 
 static Call gemm_call(int index)
@@ -170,10 +180,10 @@ START_TEST(gemm_is_the_product)
     MwFault fault = {0};
     bool is_host;
     const bool good = try(&call, &is_host, &fault);
-    const bool is_taken = !is_host || gemms[_i].type == MW_F32;
+    const bool is_taken = !is_host || gemms[_i].type != MW_F16;
     ck_assert_msg(good == is_taken, "%s", fault.text);
     if (!is_taken)
-        ck_assert_str_eq(fault.text, "gemm takes f32 alone on this backend");
+        ck_assert_str_eq(fault.text, "gemm takes f32 and bf16 alone on this backend");
     for (int64_t i = 0; i < gemms[_i].batch0 && is_taken; i++)
         for (int64_t j = 0; j < gemms[_i].batch1; j++)
             check_gemm_batch(&call, &before, i, j);

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* A product is prepared at its first call and kept for the process: an entry for each distinct set
+ * of arguments, of which a plan has at most as many as it has calls. What oneDNN works in is memory
+ * outside the arena of the plan. */
+#include "runtime/cpu/product.h"
+
+#include "base/base.h"
+#include "base/tensor.h"
+#include "runtime/cpu/onednn.h"
+#include "runtime/plan/routine.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Multiply-adds from which a product goes to oneDNN, whose calls take some 2 us more and whose
+ * kernels some ms to compile. */
+enum { LARGE = 1 << 20 };
+
+enum { OPERANDS = 3 };
+
+typedef struct Prepared Prepared;
+struct Prepared {
+    Prepared *next;
+    MwKernelArg args[MW_GEMM_ARGS];
+    dnnl_primitive_t product; /* NULL: oneDNN has none */
+    dnnl_memory_t operands[OPERANDS];
+};
+
+static struct {
+    pthread_mutex_t lock; /* held through a call: memory objects are set to its operands */
+    Prepared *first;
+} products = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static dnnl_data_type_t type_of(int64_t type)
+{
+    return type == MW_F32 ? dnnl_f32 : dnnl_bf16;
+}
+
+/* An operand [batch0, batch1, rows, columns]; without batches, [rows, columns]. */
+static dnnl_status_t describe(const MwKernelArg *args, int64_t type, const dnnl_dim_t matrix[2],
+                              const dnnl_dim_t strides[2], int first_stride,
+                              dnnl_memory_desc_t *desc)
+{
+    dnnl_dims_t dims, all;
+    int rank = 0;
+    for (int i = 0; i < 2 && args[MW_GEMM_BATCH0].i * args[MW_GEMM_BATCH1].i > 1; i++) {
+        dims[rank] = args[MW_GEMM_BATCH0 + i].i;
+        all[rank++] = args[first_stride + i].i;
+    }
+    for (int i = 0; i < 2; i++) {
+        dims[rank] = matrix[i];
+        all[rank++] = strides[i];
+    }
+    return dnnl_memory_desc_init_by_strides(desc, rank, dims, type_of(type), all);
+}
+
+static dnnl_status_t describe_operands(const MwKernelArg *args, dnnl_memory_desc_t descs[OPERANDS])
+{
+#define ARG(name) args[MW_GEMM_##name].i
+    const bool trans_a = ARG(TRANS_A), trans_b = ARG(TRANS_B);
+    const dnnl_dim_t a[] = {ARG(M), ARG(K)}, b[] = {ARG(K), ARG(N)}, c[] = {ARG(M), ARG(N)};
+    const dnnl_dim_t a_strides[] = {trans_a ? 1 : ARG(LDA), trans_a ? ARG(LDA) : 1};
+    const dnnl_dim_t b_strides[] = {trans_b ? 1 : ARG(LDB), trans_b ? ARG(LDB) : 1};
+    const dnnl_dim_t c_strides[] = {ARG(LDC), 1};
+    dnnl_status_t status = describe(args, ARG(TYPE), a, a_strides, MW_GEMM_A_STRIDE0, &descs[0]);
+    if (status == dnnl_success)
+        status = describe(args, ARG(TYPE), b, b_strides, MW_GEMM_B_STRIDE0, &descs[1]);
+    if (status == dnnl_success)
+        status = describe(args, ARG(C_TYPE), c, c_strides, MW_GEMM_C_STRIDE0, &descs[2]);
+    return status;
+#undef ARG
+}
+
+/* Multiplies by alpha, and adds beta C. */
+static dnnl_status_t set_scales(dnnl_primitive_attr_t attr, float alpha, float beta)
+{
+    dnnl_status_t status = dnnl_success;
+    if (alpha != 1)
+        status = dnnl_primitive_attr_set_output_scales(attr, 1, 0, &alpha);
+    if (status != dnnl_success || beta == 0)
+        return status;
+    dnnl_post_ops_t sum;
+    status = dnnl_post_ops_create(&sum);
+    if (status != dnnl_success)
+        return status;
+    status = dnnl_post_ops_append_sum(sum, beta);
+    if (status == dnnl_success)
+        status = dnnl_primitive_attr_set_post_ops(attr, sum);
+    dnnl_post_ops_destroy(sum);
+    return status;
+}
+
+/* Whether the kernel is compiled for the processor, and does not stand for a missing one. */
+static bool is_quick(const_dnnl_primitive_desc_t desc)
+{
+    const char *name = "";
+    return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, (void *)&name) ==
+               dnnl_success &&
+           (strncmp(name, "brg:", 4) == 0 || strncmp(name, "gemm:jit", 8) == 0);
+}
+
+/* Whether the processor multiplies in the type. */
+static bool has_type(int64_t type)
+{
+    const int wanted = dnnl_cpu_isa_avx512_core_bf16;
+    return type == MW_F32 || (type == MW_BF16 && (dnnl_get_effective_cpu_isa() & wanted) == wanted);
+}
+
+static dnnl_status_t prepare_with(Prepared *p, dnnl_primitive_attr_t attr)
+{
+    const MwOneDnn *library = mw_onednn();
+    dnnl_memory_desc_t descs[OPERANDS];
+    dnnl_matmul_desc_t matmul;
+    dnnl_primitive_desc_t desc;
+    dnnl_status_t status =
+        set_scales(attr, (float)p->args[MW_GEMM_ALPHA].f, (float)p->args[MW_GEMM_BETA].f);
+    if (status == dnnl_success)
+        status = describe_operands(p->args, descs);
+    if (status == dnnl_success)
+        status = dnnl_matmul_desc_init(&matmul, &descs[0], &descs[1], NULL, &descs[2]);
+    if (status == dnnl_success)
+        status = dnnl_primitive_desc_create(&desc, &matmul, attr, library->engine, NULL);
+    if (status != dnnl_success)
+        return status;
+    for (int k = 0; k < OPERANDS && status == dnnl_success; k++)
+        status = dnnl_memory_create(&p->operands[k], &descs[k], library->engine, DNNL_MEMORY_NONE);
+    if (status == dnnl_success && is_quick(desc))
+        status = dnnl_primitive_create(&p->product, desc);
+    dnnl_primitive_desc_destroy(desc);
+    return status;
+}
+
+/* Leaves p->product NULL if there is no quick kernel. */
+static void prepare(Prepared *p)
+{
+    dnnl_primitive_attr_t attr;
+    if (mw_onednn()->status != dnnl_success || dnnl_primitive_attr_create(&attr) != dnnl_success)
+        return;
+    if (prepare_with(p, attr) != dnnl_success)
+        p->product = NULL;
+    dnnl_primitive_attr_destroy(attr);
+}
+
+static bool same_args(const MwKernelArg *a, const MwKernelArg *b)
+{
+    for (int i = 0; i < MW_GEMM_A_OFFSET; i++)
+        if (a[i].i != b[i].i)
+            return false;
+    return a[MW_GEMM_ALPHA].f == b[MW_GEMM_ALPHA].f && a[MW_GEMM_BETA].f == b[MW_GEMM_BETA].f;
+}
+
+/* NULL: no memory. */
+static Prepared *prepared(const MwKernelArg *args)
+{
+    for (Prepared *p = products.first; p; p = p->next)
+        if (same_args(p->args, args))
+            return p;
+    Prepared *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    memcpy(p->args, args, sizeof p->args);
+    prepare(p);
+    p->next = products.first;
+    products.first = p;
+    return p;
+}
+
+static bool execute(const Prepared *p, void *const operands[OPERANDS])
+{
+    static const int roles[OPERANDS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    const MwOneDnn *library = mw_onednn();
+    dnnl_exec_arg_t args[OPERANDS];
+    for (int k = 0; k < OPERANDS; k++) {
+        args[k] = (dnnl_exec_arg_t){roles[k], p->operands[k]};
+        if (dnnl_memory_set_data_handle(p->operands[k], operands[k]) != dnnl_success)
+            return false;
+    }
+    return dnnl_primitive_execute(p->product, library->stream, OPERANDS, args) == dnnl_success &&
+           dnnl_stream_wait(library->stream) == dnnl_success;
+}
+
+bool mw_product_onednn(const void *a, const void *b, void *c, const MwKernelArg *args)
+{
+    const double work = (double)args[MW_GEMM_M].i * (double)args[MW_GEMM_N].i *
+                        (double)args[MW_GEMM_K].i * (double)args[MW_GEMM_BATCH0].i *
+                        (double)args[MW_GEMM_BATCH1].i;
+    if (work < LARGE || !has_type(args[MW_GEMM_TYPE].i))
+        return false;
+    pthread_mutex_lock(&products.lock);
+    const Prepared *p = prepared(args);
+    const bool is_done = p && p->product && execute(p, (void *const[]){(void *)a, (void *)b, c});
+    pthread_mutex_unlock(&products.lock);
+    return is_done;
+}
