@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Matrix products on oneDNN if they are large, else on OpenBLAS. OpenBLAS multiplies in f32 alone:
- * operands of 16 bits are copied, into memory outside the arena of the plan, as large as the
+ * operands of bf16 are copied, into memory outside the arena of the plan, as large as the
  * matrices of a batch are in f32. */
 #include "base/half.h"
 #include "runtime/cpu/product.h"
@@ -37,7 +37,7 @@ static void multiply(const float *a, int64_t lda, const float *b, int64_t ldb, f
                 (float)args[MW_GEMM_BETA].f, c, (blasint)ldc);
 }
 
-/* ---- Of 16 bits, in f32 ---- */
+/* ---- Of bf16, in f32 ---- */
 
 /* The matrices of one batch in f32, without gaps. */
 typedef struct {
@@ -47,22 +47,29 @@ typedef struct {
 static void widen(MwType type, const void *from, int64_t rows, int64_t columns, int64_t stride,
                   float *to)
 {
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            to[i * columns + j] =
-                type == MW_F32 ? ((const float *)from)[i * stride + j]
-                               : mw_half_to_f32(type, ((const uint16_t *)from)[i * stride + j]);
+    for (int64_t i = 0; i < rows; i++, to += columns) {
+        const float *wide = (const float *)from + i * stride;
+        const uint16_t *half = (const uint16_t *)from + i * stride;
+        if (type == MW_F32)
+            memcpy(to, wide, (size_t)columns * sizeof *to);
+        else
+            for (int64_t j = 0; j < columns; j++)
+                to[j] = mw_bf16_to_f32(half[j]);
+    }
 }
 
 static void narrow(MwType type, const float *from, int64_t rows, int64_t columns, int64_t stride,
                    void *to)
 {
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            if (type == MW_F32)
-                ((float *)to)[i * stride + j] = from[i * columns + j];
-            else
-                ((uint16_t *)to)[i * stride + j] = mw_half_from_f32(type, from[i * columns + j]);
+    for (int64_t i = 0; i < rows; i++, from += columns) {
+        float *wide = (float *)to + i * stride;
+        uint16_t *half = (uint16_t *)to + i * stride;
+        if (type == MW_F32)
+            memcpy(wide, from, (size_t)columns * sizeof *from);
+        else
+            for (int64_t j = 0; j < columns; j++)
+                half[j] = mw_bf16_from_f32(from[j]);
+    }
 }
 
 static void multiply_widened(const Product *p, const MwKernelArg *args, const Widened *w)

@@ -42,7 +42,8 @@ static double cost_s(const MwCostModel *model, const MwProbe *probe)
     bool forward = probe->kind == MW_PROBE_ATTENTION;
     switch (probe->kind) {
     case MW_PROBE_PRODUCT:
-        return mw_cost_work_s(model, &(MwWork){MW_WORK_GEMM, MW_F32, 2 * m * n * k, 0, m, n, k, 1});
+        return mw_cost_work_s(model,
+                              &(MwWork){MW_WORK_GEMM, probe->type, 2 * m * n * k, 0, m, n, k, 1});
     case MW_PROBE_STREAM:
         return mw_cost_work_s(model, &(MwWork){MW_WORK_STREAM, .flops = m, .bytes = 12 * m});
     case MW_PROBE_VECTOR:
@@ -86,6 +87,7 @@ static MwCluster machine(int ranks)
                        .device = {.memory_bytes = 1 << 30,
                                   .bandwidth = {bandwidth, MW_COUNT(bandwidth)},
                                   .gemm[MW_F32] = {.rate_flops = 100e9},
+                                  .gemm[MW_BF16] = {.rate_flops = 300e9},
                                   .attention_flops = {attention, 2},
                                   .attention_grad_flops = {attention, 2},
                                   .vector_flops = 50e9,

@@ -14,7 +14,7 @@
 #include "runtime/plan/plan.h"
 
 typedef enum {
-    MW_PROBE_PRODUCT,        /* matrix product of [m, k] and [k, n] */
+    MW_PROBE_PRODUCT,        /* matrix product of [m, k] and [k, n] in `type` */
     MW_PROBE_STREAM,         /* sum of two arrays of m elements */
     MW_PROBE_VECTOR,         /* function of m elements, of n FLOPs each as ir/ops.def counts them */
     MW_PROBE_LAUNCH,         /* kernel that does next to nothing */
@@ -27,6 +27,7 @@ typedef enum {
 typedef struct {
     MwProbeKind kind;
     int64_t m, n, k;
+    MwType type;
     MwCollective collective;
     int ways;
     int64_t bytes;

@@ -59,19 +59,24 @@ static void make_monotone(double *time_s, int count)
     }
 }
 
-/* The probes of products are in ascending order of m, n and k. */
-static void fill_products(MwArena *arena, MwCluster *cluster, const MwProbes *probes)
+static bool is_product(const MwProbe *probe, MwType type)
 {
-    MwGemm *gemm = &cluster->device.gemm[MW_F32];
+    return probe->kind == MW_PROBE_PRODUCT && probe->type == type;
+}
+
+/* The probes of products of a type are in ascending order of m, n and k. */
+static void fill_products(MwArena *arena, MwCluster *cluster, const MwProbes *probes, MwType type)
+{
+    MwGemm *gemm = &cluster->device.gemm[type];
     MwNumbers *sizes = &gemm->sizes;
     for (int i = 0; i < probes->count; i++)
-        if (probes->probes[i].kind == MW_PROBE_PRODUCT)
+        if (is_product(&probes->probes[i], type))
             add_size(arena, sizes, (double)probes->probes[i].k);
     int count = sizes->count, all = count * count * count;
     double *values = MW_NEW(arena, double, all);
     for (int i = 0; i < probes->count; i++) {
         const MwProbe *probe = &probes->probes[i];
-        if (probe->kind != MW_PROBE_PRODUCT)
+        if (!is_product(probe, type))
             continue;
         int m = index_of(sizes, (double)probe->m), n = index_of(sizes, (double)probe->n);
         values[(m * count + n) * count + index_of(sizes, (double)probe->k)] =
@@ -184,16 +189,17 @@ static void fill_link(MwArena *arena, MwCluster *cluster, const MwProbes *probes
 void mw_probe_fill(MwCluster *cluster, const MwProbes *probes)
 {
     MwArena *arena = probes->arena;
-    bool has_products = false;
+    bool has_products[MW_TYPE_COUNT] = {false};
     for (int i = 0; i < probes->count; i++) {
         const MwProbe *probe = &probes->probes[i];
         fill_work(arena, cluster, probe);
         if (probe->kind == MW_PROBE_COLLECTIVE)
             fill_collective(arena, cluster, probe);
-        has_products |= probe->kind == MW_PROBE_PRODUCT;
+        has_products[probe->type] |= probe->kind == MW_PROBE_PRODUCT;
     }
-    if (has_products)
-        fill_products(arena, cluster, probes);
+    for (int type = 0; type < MW_TYPE_COUNT; type++)
+        if (has_products[type])
+            fill_products(arena, cluster, probes, (MwType)type);
     fill_vector(cluster, probes);
     fill_link(arena, cluster, probes);
 }

@@ -120,7 +120,7 @@ static void set_args(Builder *builder, MwPlanInstr *instr, const MwPlanArg *args
     instr->arg_count = count;
 }
 
-static void add_product(Builder *builder, int64_t m, int64_t n, int64_t k)
+static void add_product(Builder *builder, MwType type, int64_t m, int64_t n, int64_t k)
 {
     MwPlanInstr instr =
         new_instr(builder, MW_INSTR_ROUTINE, MW_ROUTINE_GEMM, (int[]){X, Y, Z}, "rrw", 3);
@@ -129,20 +129,21 @@ static void add_product(Builder *builder, int64_t m, int64_t n, int64_t k)
     args[MW_GEMM_N].i = args[MW_GEMM_LDB].i = args[MW_GEMM_LDC].i = n;
     args[MW_GEMM_K].i = args[MW_GEMM_LDA].i = k;
     args[MW_GEMM_BATCH0].i = args[MW_GEMM_BATCH1].i = 1;
+    args[MW_GEMM_TYPE].i = args[MW_GEMM_C_TYPE].i = type;
     args[MW_GEMM_ALPHA] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = 1};
     args[MW_GEMM_BETA] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = 0};
     set_args(builder, &instr, args, MW_GEMM_ARGS);
     double estimate_s = 2.0 * (double)(m * n * k) / 1e11 + (double)(m * k + k * n + m * n) / 1e10;
-    add_probe(builder, (MwProbe){.kind = MW_PROBE_PRODUCT, .m = m, .n = n, .k = k}, &instr,
-              estimate_s);
+    add_probe(builder, (MwProbe){.kind = MW_PROBE_PRODUCT, .m = m, .n = n, .k = k, .type = type},
+              &instr, estimate_s);
 }
 
-static void add_products(Builder *builder)
+static void add_products(Builder *builder, MwType type)
 {
     for (int64_t m = 1; m <= LARGEST_PRODUCT; m *= STEP)
         for (int64_t n = 1; n <= LARGEST_PRODUCT; n *= STEP)
             for (int64_t k = 1; k <= LARGEST_PRODUCT; k *= STEP)
-                add_product(builder, m, n, k);
+                add_product(builder, type, m, n, k);
 }
 
 /* Queries, keys and values lie side by side in x, as a projection of all three leaves them. */
@@ -260,7 +261,8 @@ static void add_work(Builder *builder)
         add_kernel(builder, MW_PROBE_STREAM, 0, elements);
     for (int64_t tokens = LARGEST_ATTENTION / 16; tokens <= LARGEST_ATTENTION; tokens *= 2)
         add_attention(builder, tokens);
-    add_products(builder);
+    add_products(builder, MW_F32);
+    add_products(builder, MW_BF16);
 }
 
 /* ---- The plan ---- */
