@@ -25,9 +25,6 @@ typedef struct {
  * solver. A node takes as much as NODE_ENTRIES of these, beside the entries of its edges. */
 enum { ENTRY_VISITS = 16, NODE_ENTRIES = 64 };
 
-/* Tables that samples share are freed beyond this. */
-enum { SHARED_BYTES = 64 << 20 };
-
 typedef enum { TRANSIENT, KEPT, SAVED, SAVED_LATE, SAVED_FOR_WEIGHTS, LIFETIME_COUNT } Lifetime;
 
 static bool is_stored(const MwNode *node)
@@ -216,10 +213,7 @@ static void solve_sample(MwStageSample *sample, const MwStagePricing *pricing, M
 
 /* ---- Groups of samples ---- */
 
-/* Consecutive samples of one mesh, at most GROUP_SAMPLES, solved one after another: more of them
- * would leave threads idle. */
-enum { GROUP_SAMPLES = 16 };
-
+/* Consecutive samples of one mesh, at most MW_TUNED_GROUP_SAMPLES, solved one after another. */
 typedef struct {
     const MwStagePricing *pricing;
     MwStageSample **samples;
@@ -249,7 +243,7 @@ static void solve_group(void *context, int group)
     MwArena *arena = mw_arena_new();
     MwTables *tables = mw_tables_new(arena);
     for (int i = group > 0 ? groups->ends.at[group - 1] : 0; i < groups->ends.at[group]; i++) {
-        if (mw_arena_bytes(arena) > SHARED_BYTES) {
+        if (mw_arena_bytes(arena) >> 20 >= (size_t)MW_TUNED_SHARED_MEGABYTES) {
             mw_arena_free(&arena);
             arena = mw_arena_new();
             tables = mw_tables_new(arena);
@@ -267,7 +261,7 @@ void mw_stage_samples_solve(MwStageSample **samples, int count, const MwStagePri
     if (count > 1)
         qsort(samples, (size_t)count, sizeof *samples, by_mesh);
     for (int i = 1, begin = 0; i <= count; i++)
-        if (i == count || i - begin == GROUP_SAMPLES ||
+        if (i == count || i - begin == MW_TUNED_GROUP_SAMPLES ||
             !mw_mesh_equal(&samples[i]->mesh, &samples[begin]->mesh)) {
             mw_vec_push(scratch, &groups.ends, i);
             begin = i;
