@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients of filters as matrix products: what the windows see, as a matrix of a row
+/* Gradients of filters as matrix products, on OpenBLAS: what the windows see, as a matrix of a row
  * for each window and a column for each element of a filter, transposed, times the gradient of the
  * result. Where windows are single elements side by side, that matrix is the image itself;
  * otherwise its rows are gathered, some at a time: at most GATHERED_BYTES, or one row. */
 #include "runtime/cpu/filter_grad.h"
 
-#include "base/tensor.h"
-#include "runtime/cpu/routines.h"
-#include "runtime/plan/routine.h"
-
+#include <cblas.h>
 #include <dnnl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +89,7 @@ bool mw_filter_grad(void *const *operands, const MwKernelArg *args, MwFault *fau
 {
     static float *gathered; /* kept for the process; calls run one at a time */
     static size_t gathered_bytes;
-    const float *x = operands[0];
+    const float *x = operands[0], *d = operands[1];
     const int64_t features = args[MW_CONV_FEATURES].i;
     int64_t windows = args[MW_WINDOW_BATCH].i, columns = args[MW_WINDOW_CHANNELS].i;
     for (int i = 0; i < MW_WINDOW_DIMS; i++) {
@@ -114,17 +111,10 @@ bool mw_filter_grad(void *const *operands, const MwKernelArg *args, MwFault *fau
         const int64_t end = mw_min(begin + rows, windows);
         if (gathers)
             gather_rows(args, x, begin, end, columns, gathered);
-        const MwKernelArg product[MW_GEMM_ARGS] = {
-            [MW_GEMM_TRANS_A].i = 1,     [MW_GEMM_M].i = columns,
-            [MW_GEMM_N].i = features,    [MW_GEMM_K].i = end - begin,
-            [MW_GEMM_LDA].i = columns,   [MW_GEMM_LDB].i = features,
-            [MW_GEMM_LDC].i = features,  [MW_GEMM_BATCH0].i = 1,
-            [MW_GEMM_BATCH1].i = 1,      [MW_GEMM_TYPE].i = MW_F32,
-            [MW_GEMM_C_TYPE].i = MW_F32, [MW_GEMM_B_OFFSET].i = begin * features,
-            [MW_GEMM_ALPHA].f = 1,       [MW_GEMM_BETA].f = begin > 0};
-        void *const matrices[] = {gathers ? gathered : operands[0], operands[1], operands[2]};
-        if (!mw_cpu_gemm(matrices, product, fault))
-            return false;
+        cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (blasint)columns, (blasint)features,
+                    (blasint)(end - begin), 1, gathers ? gathered : x, (blasint)columns,
+                    d + begin * features, (blasint)features, begin > 0, operands[2],
+                    (blasint)features);
     }
     return true;
 }

@@ -117,8 +117,9 @@ static void multiply_batches(const Product *p, const MwKernelArg *args, const Wi
 bool mw_cpu_gemm(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
     const Product product = product_of(operands, args);
-    if (mw_product_onednn(product.a, product.b, product.c, args))
-        return true;
+    const MwPreparedProduct *prepared = mw_product_prepared(args);
+    if (prepared)
+        return mw_product_run(prepared, product.a, product.b, product.c, fault);
     if (!widens(args)) {
         multiply_batches(&product, args, NULL);
         return true;

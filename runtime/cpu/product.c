@@ -9,6 +9,7 @@
 #include "runtime/cpu/onednn.h"
 #include "runtime/plan/routine.h"
 
+#include <dnnl_debug.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +21,17 @@ enum { LARGE = 1 << 17 };
 
 enum { OPERANDS = 3 };
 
-typedef struct Prepared Prepared;
-struct Prepared {
-    Prepared *next;
+struct MwPreparedProduct {
+    MwPreparedProduct *next;
     MwKernelArg args[MW_GEMM_ARGS];
     dnnl_primitive_t product; /* NULL: oneDNN has none */
     dnnl_memory_t operands[OPERANDS];
 };
 
 static struct {
-    pthread_mutex_t lock; /* held through a call: memory objects are set to its operands */
-    Prepared *first;
+    /* of the list, and of a product that runs: its memory objects are set to the operands */
+    pthread_mutex_t lock;
+    MwPreparedProduct *first;
 } products = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static dnnl_data_type_t type_of(int64_t type)
@@ -108,7 +109,7 @@ static bool has_type(int64_t type)
     return type == MW_F32 || (type == MW_BF16 && (dnnl_get_effective_cpu_isa() & wanted) == wanted);
 }
 
-static dnnl_status_t prepare_with(Prepared *p, dnnl_primitive_attr_t attr)
+static dnnl_status_t prepare_with(MwPreparedProduct *p, dnnl_primitive_attr_t attr)
 {
     const MwOneDnn *library = mw_onednn();
     dnnl_memory_desc_t descs[OPERANDS];
@@ -133,7 +134,7 @@ static dnnl_status_t prepare_with(Prepared *p, dnnl_primitive_attr_t attr)
 }
 
 /* Leaves p->product NULL if there is no quick kernel. */
-static void prepare(Prepared *p)
+static void prepare(MwPreparedProduct *p)
 {
     dnnl_primitive_attr_t attr;
     if (mw_onednn()->status != dnnl_success || dnnl_primitive_attr_create(&attr) != dnnl_success)
@@ -152,12 +153,12 @@ static bool same_args(const MwKernelArg *a, const MwKernelArg *b)
 }
 
 /* NULL: no memory. */
-static Prepared *prepared(const MwKernelArg *args)
+static MwPreparedProduct *prepared(const MwKernelArg *args)
 {
-    for (Prepared *p = products.first; p; p = p->next)
+    for (MwPreparedProduct *p = products.first; p; p = p->next)
         if (same_args(p->args, args))
             return p;
-    Prepared *p = calloc(1, sizeof *p);
+    MwPreparedProduct *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
     memcpy(p->args, args, sizeof p->args);
@@ -167,30 +168,40 @@ static Prepared *prepared(const MwKernelArg *args)
     return p;
 }
 
-static bool execute(const Prepared *p, void *const operands[OPERANDS])
-{
-    static const int roles[OPERANDS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
-    const MwOneDnn *library = mw_onednn();
-    dnnl_exec_arg_t args[OPERANDS];
-    for (int k = 0; k < OPERANDS; k++) {
-        args[k] = (dnnl_exec_arg_t){roles[k], p->operands[k]};
-        if (dnnl_memory_set_data_handle(p->operands[k], operands[k]) != dnnl_success)
-            return false;
-    }
-    return dnnl_primitive_execute(p->product, library->stream, OPERANDS, args) == dnnl_success &&
-           dnnl_stream_wait(library->stream) == dnnl_success;
-}
-
-bool mw_product_onednn(const void *a, const void *b, void *c, const MwKernelArg *args)
+const MwPreparedProduct *mw_product_prepared(const MwKernelArg *args)
 {
     const double work = (double)args[MW_GEMM_M].i * (double)args[MW_GEMM_N].i *
                         (double)args[MW_GEMM_K].i * (double)args[MW_GEMM_BATCH0].i *
                         (double)args[MW_GEMM_BATCH1].i;
     if (work < LARGE || !has_type(args[MW_GEMM_TYPE].i))
-        return false;
+        return NULL;
     pthread_mutex_lock(&products.lock);
-    const Prepared *p = prepared(args);
-    const bool is_done = p && p->product && execute(p, (void *const[]){(void *)a, (void *)b, c});
+    const MwPreparedProduct *p = prepared(args);
     pthread_mutex_unlock(&products.lock);
-    return is_done;
+    return p && p->product ? p : NULL;
+}
+
+static dnnl_status_t execute(const MwPreparedProduct *p, void *const operands[OPERANDS])
+{
+    static const int roles[OPERANDS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
+    const MwOneDnn *library = mw_onednn();
+    dnnl_exec_arg_t args[OPERANDS];
+    dnnl_status_t status = dnnl_success;
+    for (int k = 0; k < OPERANDS && status == dnnl_success; k++) {
+        args[k] = (dnnl_exec_arg_t){roles[k], p->operands[k]};
+        status = dnnl_memory_set_data_handle(p->operands[k], operands[k]);
+    }
+    if (status == dnnl_success)
+        status = dnnl_primitive_execute(p->product, library->stream, OPERANDS, args);
+    return status == dnnl_success ? dnnl_stream_wait(library->stream) : status;
+}
+
+bool mw_product_run(const MwPreparedProduct *product, const void *a, const void *b, void *c,
+                    MwFault *fault)
+{
+    pthread_mutex_lock(&products.lock);
+    const dnnl_status_t status = execute(product, (void *const[]){(void *)a, (void *)b, c});
+    pthread_mutex_unlock(&products.lock);
+    return status == dnnl_success ||
+           mw_fault_set(fault, "gemm: oneDNN: %s", dnnl_status2str(status));
 }

@@ -4,13 +4,16 @@
 #ifndef MW_RUNTIME_CPU_PRODUCT_H
 #define MW_RUNTIME_CPU_PRODUCT_H
 
+#include "runtime/exec/fault.h"
 #include "runtime/plan/kernel.h"
 
-#include <stdbool.h>
+typedef struct MwPreparedProduct MwPreparedProduct;
 
-/* Computes the product of the arguments of routine gemm, but for their offsets: `a`, `b` and `c`
- * are where the operands begin. False, and nothing is done, if the product is small, or oneDNN has
- * no kernel of its own for it. */
-bool mw_product_onednn(const void *a, const void *b, void *c, const MwKernelArg *args);
+/* oneDNN's product for the arguments of routine gemm, but for their offsets; kept for the process.
+ * NULL if the product is small, or oneDNN has no kernel of its own for it. */
+const MwPreparedProduct *mw_product_prepared(const MwKernelArg *args);
+/* Computes it of operands that begin there. False after a fault. */
+bool mw_product_run(const MwPreparedProduct *product, const void *a, const void *b, void *c,
+                    MwFault *fault);
 
 #endif
