@@ -52,6 +52,11 @@ bool mw_windows_take_x(MwOp op)
     return op == MW_OP_MAX_POOL_GRAD || !mw_windows_give_x(op);
 }
 
+MwValueId mw_windows_x(const MwNode *node)
+{
+    return mw_windows_take_x(node->op) ? node->operands[0] : (MwValueId){node->first_result};
+}
+
 double mw_windows_outside(MwOp op)
 {
     return op == MW_OP_MAX_POOL || op == MW_OP_MAX_POOL_GRAD ? -INFINITY : 0;

@@ -31,6 +31,9 @@ bool mw_op_has_windows(MwOp op);
 bool mw_windows_take_x(MwOp op);
 bool mw_windows_give_x(MwOp op);
 
+/* x or its gradient: operand 0 if the operator takes it, else the result. */
+MwValueId mw_windows_x(const MwNode *node);
+
 /* What padding counts as in the windows of the operator, of either kind. */
 double mw_windows_outside(MwOp op);
 

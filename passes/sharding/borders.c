@@ -4,6 +4,7 @@
 #include "cost/units.h"
 #include "ir/build.h"
 #include "ir/node_windows.h"
+#include "passes/sharding/step_node.h"
 
 MwBorders mw_borders(const MwGraph *graph, MwNodeId id, const MwStrategy *strategy,
                      const MwMeshShape *mesh)
@@ -14,10 +15,9 @@ MwBorders mw_borders(const MwGraph *graph, MwNodeId id, const MwStrategy *strate
     MwBorders borders = {.takes = mw_windows_take_x(node->op),
                          .gives = mw_windows_give_x(node->op),
                          .outside = mw_windows_outside(node->op)};
-    const MwValueId x = borders.takes ? node->operands[0] : mw_node_result(graph, id, 0);
     const MwSpec spec = borders.takes ? strategy->operands[0] : strategy->results[0];
     const MwWindows windows = mw_windows(graph, node);
-    borders.block = mw_spec_local(spec, mw_value_tensor(graph, x), mesh);
+    borders.block = mw_spec_local(spec, mw_value_tensor(graph, mw_windows_x(node)), mesh);
     for (int d = 0; d < windows.count; d++) {
         const MwAxes axes = mw_spec_dim(spec, d + 1);
         const int ways = mw_mesh_ways(mesh, axes);
@@ -142,11 +142,8 @@ static MwValueId padded(const Exchange *e, MwValueId x, int dim, int64_t before,
 /* An all-gather or shard of `dim` over the devices of `axis`. */
 static MwValueId along(const Exchange *e, MwOp op, MwValueId x, int axis, int dim)
 {
-    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_MESH_AXIS, axis),
-                            mw_attr_int(MW_ATTR_WAYS, e->mesh->size[axis]),
-                            mw_attr_int(MW_ATTR_AXIS, dim)};
-    const char *name = mw_arena_printf(e->graph->arena, "%s.%s", e->name, mw_op_info(op)->name);
-    return mw_build(e->graph, name, op, &x, 1, attrs, MW_COUNT(attrs));
+    const MwReshardStep step = {.op = op, .axis = axis, .dim = dim, .from_dim = -1};
+    return mw_step_node(e->graph, e->mesh, &step, x, e->name);
 }
 
 /* The elements from `begin` of each block of `block` elements along a dimension, `size` of each. */

@@ -77,11 +77,9 @@ static int64_t border_bytes_of(const Footprint *f, MwNodeId id)
         const MwTensor tensor = mw_borders_tensor(&borders);
         return borders.count ? mw_tensor_bytes(&tensor) : 0;
     }
-    const MwWindows windows = mw_windows(f->graph, mw_node(f->graph, id));
-    const MwValueId x = mw_windows_take_x(mw_node(f->graph, id)->op)
-                            ? mw_node(f->graph, id)->operands[0]
-                            : mw_node_result(f->graph, id, 0);
-    MwTensor tensor = *mw_value_tensor(f->graph, x);
+    const MwNode *node = mw_node(f->graph, id);
+    const MwWindows windows = mw_windows(f->graph, node);
+    MwTensor tensor = *mw_value_tensor(f->graph, mw_windows_x(node));
     for (int d = 0; d < windows.count; d++) {
         const MwWindowReach reach = mw_window_reach(&windows.dim[d]);
         const int64_t in = tensor.dim[d + 1],

@@ -21,6 +21,7 @@
 #include "passes/pass.h"
 #include "passes/sharding/borders.h"
 #include "passes/sharding/result.h"
+#include "passes/sharding/step_node.h"
 
 #include <float.h>
 #include <string.h>
@@ -80,22 +81,6 @@ static void note_node(Partition *p, MwNodeId local, MwNodeId global, MwValueId f
 
 /* ---- Resharding ---- */
 
-static int step_attrs(const Partition *p, const MwReshardStep *step, MwAttr attrs[4])
-{
-    int count = 0;
-    attrs[count++] = mw_attr_int(MW_ATTR_MESH_AXIS, step->axis);
-    attrs[count++] = mw_attr_int(MW_ATTR_WAYS, p->local->mesh.size[step->axis]);
-    const uint64_t takes = mw_op_info(step->op)->attrs;
-    if (takes & MW_ATTR_BIT(AXIS))
-        attrs[count++] = mw_attr_int(MW_ATTR_AXIS, step->dim);
-    if (takes & MW_ATTR_BIT(FROM_AXIS))
-        attrs[count++] = mw_attr_int(MW_ATTR_FROM_AXIS, step->from_dim);
-    if (takes & MW_ATTR_BIT(COMBINE))
-        attrs[count++] = mw_attr_text(
-            MW_ATTR_COMBINE, mw_intern(p->graph->interner, mw_combine_name(step->combine)));
-    return count;
-}
-
 /* The form of `global` in spec `to`, from local value `value` in spec `from`. */
 static MwValueId reshard(Partition *p, MwValueId value, MwValueId global, MwSpec from, MwSpec to,
                          MwNodeId for_node)
@@ -106,11 +91,8 @@ static MwValueId reshard(Partition *p, MwValueId value, MwValueId global, MwSpec
                                          mw_value_tensor(p->global, global), from, to);
     for (int i = 0; i < path.count; i++) {
         const MwReshardStep *step = &path.steps[i];
-        MwAttr attrs[4];
-        int attr_count = step_attrs(p, step, attrs);
-        const char *name = mw_arena_printf(p->arena, "%s.%s", mw_value(p->global, global)->name,
-                                           mw_op_info(step->op)->name);
-        value = mw_build(p->graph, name, step->op, &value, 1, attrs, attr_count);
+        value =
+            mw_step_node(p->graph, &p->local->mesh, step, value, mw_value(p->global, global)->name);
         note_node(p, mw_value(p->graph, value)->node, for_node, global, &step->to);
     }
     return value;
