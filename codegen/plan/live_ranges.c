@@ -66,10 +66,16 @@ int mw_live_begin(const MwLiveRanges *live, MwValueId root)
     return (int)mw_max(mw_live_made_at(live, root), 0);
 }
 
-void mw_live_note_use(MwLiveRanges *live, MwValueId value, int position)
+static void note_use(MwLiveRanges *live, MwValueId value, int position)
 {
     int32_t *last = &live->last_use[mw_legal_root(live->legal, value).index];
     *last = (int32_t)mw_max(*last, position);
+}
+
+void mw_live_note_use_after(MwLiveRanges *live, MwValueId value, int position)
+{
+    note_use(live, value, position);
+    live->outlives[mw_legal_root(live->legal, value).index] = true;
 }
 
 /* A value that leaves the step is read at the end of the step, or after the last program of its
@@ -79,10 +85,10 @@ static void note_leaving(MwLiveRanges *live, MwValueId value)
     MwValueId root = mw_legal_root(live->legal, value);
     int begin = mw_live_begin(live, root), end = live->order->begin[MW_PHASE_UPDATE] - 1;
     if (mw_live_is_persistent(live, root) || begin > end)
-        mw_live_note_use(live, value, live->order->count);
+        mw_live_note_use_after(live, value, live->order->count);
     else
-        mw_live_note_use(live, value,
-                         live->flight->is_sequential ? end : mw_live_program_end(live, begin));
+        mw_live_note_use_after(
+            live, value, live->flight->is_sequential ? end : mw_live_program_end(live, begin));
 }
 
 /* Notes that the unit at `position` reads `value`: what it takes from outside of its loop, all
@@ -93,7 +99,7 @@ static void note_read(MwLiveRanges *live, MwValueId value, int position)
     const bool stays = mw_live_is_outside_loop(live, root, position) ||
                        mw_value_node(live->legal->graph, root)->op == MW_OP_SCAN_CARRY;
     const int loop = loop_at(live, position);
-    mw_live_note_use(live, value, stays && loop >= 0 ? live->order->loops[loop].last : position);
+    note_use(live, value, stays && loop >= 0 ? live->order->loops[loop].last : position);
 }
 
 static void note_moving(MwLiveRanges *live, const MwNode *node)
@@ -111,6 +117,7 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
     MwLiveRanges live = {.legal = legal, .units = units, .order = order, .flight = flight};
     live.last_use = MW_NEW(graph->arena, int32_t, graph->values.count);
     memset(live.last_use, -1, sizeof(int32_t) * (size_t)graph->values.count);
+    live.outlives = MW_NEW(graph->arena, bool, graph->values.count);
     live.is_moving = MW_NEW(graph->arena, bool, graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = mw_legal_at(legal, n);
@@ -122,7 +129,7 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
     for (int i = 0; i < graph->outputs.count; i++)
         note_leaving(&live, graph->outputs.at[i].value);
     for (int i = 0; i < graph->metrics.count; i++)
-        mw_live_note_use(&live, graph->metrics.at[i].value, order->count);
+        mw_live_note_use_after(&live, graph->metrics.at[i].value, order->count);
     return live;
 }
 

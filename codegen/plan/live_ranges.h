@@ -14,14 +14,15 @@ typedef struct {
     const MwOrder *order;
     const MwFlight *flight;
     int32_t *last_use; /* [values] position of the last unit that reads a root; -1: none */
+    bool *outlives;    /* [values] a root is needed after that unit, too */
     bool *is_moving;   /* [values] a root that is sent or received */
 } MwLiveRanges;
 
 /* Finds the live ranges of all stored values; the result is in the arena of the graph. */
 MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const MwOrder *order,
                             const MwFlight *flight);
-/* Notes that `value` is also read at `position`. */
-void mw_live_note_use(MwLiveRanges *live, MwValueId value, int position);
+/* Notes that `value` is also read after the unit at `position`, before the next. */
+void mw_live_note_use_after(MwLiveRanges *live, MwValueId value, int position);
 
 /* Weights and states. */
 bool mw_live_is_persistent(const MwLiveRanges *live, MwValueId root);

@@ -160,7 +160,7 @@ static void share_carried(Storage *s)
         if (in_place)
             share_buffer(s, next, carry);
         else
-            mw_live_note_use(live, next, (int)mw_max(position, last));
+            mw_live_note_use_after(live, next, (int)mw_max(position, last));
     }
 }
 
@@ -174,7 +174,7 @@ static void keep_copied_values(Storage *s)
         if (!s->out->copies[i] || mw_live_is_persistent(live, value))
             continue;
         int end = mw_live_program_end(live, (int)mw_max(mw_live_made_at(live, value), 0));
-        mw_live_note_use(live, value, end);
+        mw_live_note_use_after(live, value, end);
     }
 }
 
@@ -218,8 +218,9 @@ static bool dies_for(const Storage *s, MwValueId value, MwValueId host, int posi
     int slots;
     return buffer && !buffer->persistent && !buffer->spans && !spans_tasks(s, value, &slots) &&
            !mw_live_is_outside_loop(live, host, position) && !is_of_all_steps(live, value) &&
-           !is_carried(live, host) && buffer->end == position && buffer->written < position &&
-           mw_live_made_at(live, host) >= 0 && mw_values_fit(live, value, host);
+           !is_carried(live, host) && !live->outlives[host.index] && buffer->end == position &&
+           buffer->written < position && mw_live_made_at(live, host) >= 0 &&
+           mw_values_fit(live, value, host);
 }
 
 /* Gives result `value` of a unit the buffer of an operand that dies there, if one fits. */

@@ -479,6 +479,22 @@ START_TEST(scalars_are_added_by_one_kernel)
 }
 END_TEST
 
+/* The last kernel of a program takes a result of the program. */
+START_TEST(results_are_not_written_over)
+{
+    GraphRun run = graph_run_new(_i);
+    MwGraph *graph = run.test.graph;
+    const MwValueId x = test_source(&run.test, MW_OP_INPUT, NULL, "f32[8, 12]");
+    const MwValueId y = mw_build_unary(graph, MW_OP_SIN, x);
+    graph_run_output(&run, y);
+    graph_run_output(&run, mw_build_binary(graph, MW_OP_MUL, y, mw_build_sum(graph, y, 3, false)));
+    graph_run_step(&run);
+    for (int o = 0; o < graph->outputs.count; o++)
+        ck_assert_double_le(graph_run_error(&run, o), TOLERANCE);
+    graph_run_free(&run);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fused");
@@ -490,6 +506,7 @@ int main(void)
     tcase_add_loop_test(tests, what_is_written_over_was_read, 0, graph_backend_count);
     tcase_add_loop_test(tests, calls_on_unequal_sets_are_one, 0, 2 * graph_backend_count);
     tcase_add_loop_test(tests, scalars_are_added_by_one_kernel, 0, graph_backend_count);
+    tcase_add_loop_test(tests, results_are_not_written_over, 0, graph_backend_count);
     tcase_add_loop_test(tests, boundaries_inside_a_dimension_may_differ, 0, graph_backend_count);
     return run_suite(suite);
 }
