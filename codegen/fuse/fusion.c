@@ -40,6 +40,12 @@ static void start_units(MwFusion *f)
     }
 }
 
+static bool is_in_kernel(const MwFusion *f, int n)
+{
+    const int unit = f->out->unit_of[n];
+    return unit >= 0 && mw_fusion_unit(f, unit)->is_kernel;
+}
+
 static void merge_with_producers(MwFusion *f, int n)
 {
     const MwNode *node = mw_legal_at(f->legal, n);
@@ -66,18 +72,19 @@ static void merge_siblings(MwFusion *f, int n, int32_t *last_reader)
     }
 }
 
+/* Producers come first: a node that computes something for one reader alone is to be in the kernel
+ * of that reader, and not in that of another node with the same operand. */
 static void merge_units(MwFusion *f)
 {
     const MwGraph *graph = f->legal->graph;
     int32_t *last_reader = MW_NEW(f->arena, int32_t, graph->values.count);
     memset(last_reader, -1, sizeof(int32_t) * (size_t)graph->values.count);
-    for (int n = 0; n < graph->nodes.count; n++) {
-        int unit = f->out->unit_of[n];
-        if (unit < 0 || !mw_fusion_unit(f, unit)->is_kernel)
-            continue;
-        merge_with_producers(f, n);
-        merge_siblings(f, n, last_reader);
-    }
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (is_in_kernel(f, n))
+            merge_with_producers(f, n);
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (is_in_kernel(f, n))
+            merge_siblings(f, n, last_reader);
 }
 
 /* ---- What is stored ---- */

@@ -28,9 +28,10 @@ typedef struct {
     MwGraph *graph;
     const MwBackendInfo *backend; /* the devices that run it */
     MW_VEC(MwView) views;         /* [values] */
-    MwValueId *form;              /* [values of the local graph] the legal value that replaces it */
-    MwLoops loops;                /* of the graph */
-    MW_VEC(int32_t) source;       /* [nodes] index of the local node that the node is made from */
+    MwValueId *form; /* [values of the local graph] the legal value that replaces it, if any */
+    int form_count;
+    MwLoops loops;          /* of the graph */
+    MW_VEC(int32_t) source; /* [nodes] index of the local node that the node is made from */
 } MwLegal;
 
 static inline const MwNode *mw_legal_at(const MwLegal *legal, int node)

@@ -113,6 +113,7 @@ MwLegal *mw_legalize(const MwGraph *local, const MwBackendInfo *backend)
     mw_rewrite_finish(&l.rewrite);
     store_ends(&l);
     l.legal->form = l.rewrite.value;
+    l.legal->form_count = local->values.count;
     l.legal->loops = mw_loops(local->arena, l.legal->graph);
     return l.legal;
 }

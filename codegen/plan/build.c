@@ -4,6 +4,7 @@
 #include "codegen/plan/build.h"
 
 #include "base/quantity.h"
+#include "codegen/fuse/duplicate.h"
 #include "codegen/fuse/fusion.h"
 #include "codegen/legal/legalize.h"
 #include "codegen/legal/library.h"
@@ -255,7 +256,7 @@ static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanM
                           .flight = mw_staging_flight(staging_of(b), index),
                           .mesh = mesh};
     s->legal = mw_legalize(s->stage->local->graph, b->backend);
-    s->units = mw_units_form(s->legal);
+    s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal));
     s->order = mw_order_units(s->legal, s->units);
     MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
     s->storage = mw_storage_plan(storage, &live);

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "codegen/fuse/duplicate.h"
+
+#include "codegen/fuse/fusion.h"
+#include "codegen/fuse/joining.h"
+#include "codegen/tuning.h"
+#include "ir/rewrite.h"
+
+#include <string.h>
+
+typedef MW_VEC(int32_t) Indices;
+
+/* What a chain of element-wise operators computes its last value from. */
+typedef struct {
+    bool is_chain;
+    Indices roots; /* stored values, each once; at most MW_TUNED_DUPLICATE_BASES */
+    int flops;     /* of a point of the chain */
+} Bases;
+
+typedef struct {
+    MwArena *arena;
+    const MwLegal *legal;
+    const MwUnits *units;
+    const bool *barred; /* [values] not to be duplicated */
+    Indices *users;     /* [values] nodes of units that read the root, and are not its maker */
+    bool *leaves;       /* [values] a result of the program, or its root */
+    Bases *bases;       /* [values] */
+    bool *duplicated;   /* [values] the root is stored no more: its users compute it */
+    Indices *loads;     /* [units] bases that a kernel loads because it computes other values */
+    int count;          /* of duplicated values */
+} Choice;
+
+static const MwUnit *unit_at(const MwUnits *units, int u)
+{
+    return &units->units.at[u];
+}
+
+static int maker(const MwLegal *legal, int root)
+{
+    return legal->graph->values.at[root].node.index;
+}
+
+static int64_t bytes_of(const MwLegal *legal, int root)
+{
+    return mw_tensor_bytes(&legal->graph->values.at[root].tensor);
+}
+
+/* ---- Who reads what ---- */
+
+static void note_leaving(Choice *c, MwValueId value)
+{
+    c->leaves[value.index] = c->leaves[mw_legal_root(c->legal, value).index] = true;
+}
+
+static void find_users(Choice *c)
+{
+    const MwGraph *graph = c->legal->graph;
+    for (int n = 0; n < graph->nodes.count; n++)
+        for (int k = 0; k < graph->nodes.at[n].operand_count && c->units->unit_of[n] >= 0; k++) {
+            Indices *users =
+                &c->users[mw_legal_root(c->legal, graph->nodes.at[n].operands[k]).index];
+            if (!users->count || mw_vec_last(users) != n)
+                mw_vec_push(c->arena, users, n);
+        }
+    for (int i = 0; i < graph->outputs.count; i++)
+        note_leaving(c, graph->outputs.at[i].value);
+    for (int i = 0; i < graph->assigns.count; i++)
+        note_leaving(c, graph->assigns.at[i].value);
+    for (int i = 0; i < graph->metrics.count; i++)
+        note_leaving(c, graph->metrics.at[i].value);
+}
+
+static bool lists(const Indices *indices, int index)
+{
+    for (int i = 0; i < indices->count; i++)
+        if (indices->at[i] == index)
+            return true;
+    return false;
+}
+
+/* Whether the kernel loads the root, or makes it. */
+static bool unit_has(const Choice *c, int unit, int root)
+{
+    const MwUnit *u = unit_at(c->units, unit);
+    for (int i = 0; i < u->nodes.count; i++) {
+        const MwNode *node = mw_legal_at(c->legal, u->nodes.at[i]);
+        for (int k = 0; k < node->operand_count; k++)
+            if (mw_legal_root(c->legal, node->operands[k]).index == root)
+                return true;
+    }
+    return c->units->unit_of[maker(c->legal, root)] == unit || lists(&c->loads[unit], root);
+}
+
+/* ---- What could be duplicated ---- */
+
+static void add_bases(Choice *c, Bases *to, const Bases *from)
+{
+    for (int i = 0; i < from->roots.count; i++)
+        if (!lists(&to->roots, from->roots.at[i]))
+            mw_vec_push(c->arena, &to->roots, from->roots.at[i]);
+    to->flops += from->flops;
+    to->is_chain = to->is_chain && from->is_chain && to->roots.count <= MW_TUNED_DUPLICATE_BASES &&
+                   to->flops <= MW_TUNED_DUPLICATE_FLOPS;
+}
+
+/* The bases of a root as an operand: itself, if it lies in memory. */
+static Bases operand_bases(Choice *c, int root)
+{
+    Bases itself = {.is_chain = c->legal->loops.of_value[root] < 0};
+    if (mw_op_is_generator(mw_legal_at(c->legal, maker(c->legal, root))->op))
+        return itself;
+    if (!c->units->is_stored[root] || c->duplicated[root])
+        return c->bases[root];
+    mw_vec_push(c->arena, &itself.roots, root);
+    return itself;
+}
+
+static Bases find_bases(Choice *c, int n)
+{
+    const MwNode *node = mw_legal_at(c->legal, n);
+    const MwUnit *unit = unit_at(c->units, c->units->unit_of[n]);
+    Bases bases = {.is_chain = unit->is_kernel && unit->loop < 0 && !unit->space.is_alone &&
+                               mw_op_info(node->op)->lowering == MW_LOWER_MAP &&
+                               node->result_count == 1,
+                   .flops = mw_op_info(node->op)->flops_per_point};
+    for (int k = 0; k < node->operand_count && bases.is_chain; k++) {
+        const Bases operand = operand_bases(c, mw_legal_root(c->legal, node->operands[k]).index);
+        add_bases(c, &bases, &operand);
+    }
+    bases.is_chain = bases.is_chain && bases.flops <= MW_TUNED_DUPLICATE_FLOPS;
+    return bases;
+}
+
+/* Whether node n of a kernel takes the root at each of its points from the same point. */
+static bool takes_in_place(const Choice *c, int n, int root)
+{
+    const MwNode *node = mw_legal_at(c->legal, n);
+    const MwUnit *unit = unit_at(c->units, c->units->unit_of[n]);
+    for (int k = 0; k < node->operand_count; k++) {
+        int64_t stride, entries;
+        if (mw_legal_root(c->legal, node->operands[k]).index != root)
+            continue;
+        if (mw_node_gathers(c->legal, node, k, &stride, &entries) ||
+            c->units->level[n] != MW_LEVEL_POINT)
+            return false;
+        const MwLayout access = mw_node_access(c->legal, node, k);
+        if (!mw_layout_is_dense(&access) || mw_layout_elements(&access) != unit->space.points)
+            return false;
+    }
+    return true;
+}
+
+/* Whether node n of another unit than the maker's could compute the root for itself. */
+static bool may_compute(const Choice *c, int n, int root)
+{
+    const MwUnit *unit = unit_at(c->units, c->units->unit_of[n]);
+    const MwNode *made_by = mw_legal_at(c->legal, maker(c->legal, root));
+    return unit->is_kernel && unit->loop < 0 && !unit->space.is_alone &&
+           unit->phase == made_by->phase && takes_in_place(c, n, root);
+}
+
+/* ---- What is worth it ---- */
+
+/* The bytes of the bases that a kernel would have to load besides. */
+static int64_t bytes_to_load(const Choice *c, int unit, const Bases *bases)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < bases->roots.count; i++)
+        if (!unit_has(c, unit, bases->roots.at[i]))
+            bytes += bytes_of(c->legal, bases->roots.at[i]);
+    return bytes;
+}
+
+static void take_bases(Choice *c, int unit, const Bases *bases)
+{
+    for (int i = 0; i < bases->roots.count; i++)
+        if (!unit_has(c, unit, bases->roots.at[i]))
+            mw_vec_push(c->arena, &c->loads[unit], bases->roots.at[i]);
+}
+
+/* Lists the units, each once, that would compute the stored root for themselves. False if some unit
+ * needs it in memory. */
+static bool find_takers(const Choice *c, int root, Indices *takers)
+{
+    const int own = c->units->unit_of[maker(c->legal, root)];
+    if (c->leaves[root] || c->barred[root])
+        return false;
+    for (int i = 0; i < c->users[root].count; i++) {
+        const int n = c->users[root].at[i], unit = c->units->unit_of[n];
+        if (unit == own)
+            continue;
+        if (!may_compute(c, n, root))
+            return false;
+        if (!lists(takers, unit))
+            mw_vec_push(c->arena, takers, unit);
+    }
+    return true;
+}
+
+/* Duplicates the stored root if that moves fewer bytes: it is written once and read by each. */
+static void decide(Choice *c, int root)
+{
+    const Bases *bases = &c->bases[root];
+    Indices takers = {0};
+    if (!bases->is_chain || !c->units->is_stored[root] || !find_takers(c, root, &takers))
+        return;
+    int64_t saved = bytes_of(c->legal, root) * (1 + takers.count);
+    for (int i = 0; i < takers.count; i++)
+        saved -= bytes_to_load(c, takers.at[i], bases);
+    if (saved <= 0)
+        return;
+    c->duplicated[root] = true;
+    c->count++;
+    for (int i = 0; i < takers.count; i++)
+        take_bases(c, takers.at[i], bases);
+}
+
+static Choice choose(const MwLegal *legal, const MwUnits *units, const bool *barred)
+{
+    MwArena *arena = legal->graph->arena;
+    const int values = legal->graph->values.count;
+    Choice c = {.arena = arena,
+                .legal = legal,
+                .units = units,
+                .barred = barred,
+                .users = MW_NEW(arena, Indices, values),
+                .leaves = MW_NEW(arena, bool, values),
+                .bases = MW_NEW(arena, Bases, values),
+                .duplicated = MW_NEW(arena, bool, values),
+                .loads = MW_NEW(arena, Indices, units->units.count)};
+    find_users(&c);
+    for (int n = 0; n < legal->graph->nodes.count; n++) {
+        const int root = mw_legal_at(legal, n)->first_result;
+        if (units->unit_of[n] < 0)
+            continue;
+        c.bases[root] = find_bases(&c, n);
+        decide(&c, root);
+    }
+    return c;
+}
+
+/* ---- The graph ---- */
+
+/* The form of a value in a unit that computes it for itself. */
+typedef struct {
+    int unit;
+    MwValueId value;
+} Copy;
+
+typedef MW_VEC(Copy) Copies;
+
+typedef struct {
+    const Choice *choice;
+    MwRewrite rewrite;
+    MwLegal *to;
+    const bool *needed; /* [nodes] of the old graph, other than as copies */
+    Copies *copies;     /* [values] of the old graph */
+    Indices copied;     /* [values of the new graph] the value that it copies; -1: it is none */
+} Duplication;
+
+static int unit_of_root(const Choice *c, int root)
+{
+    return c->units->unit_of[maker(c->legal, root)];
+}
+
+/* Whether the node may be absent: an element-wise operator of a unit, or a view. */
+static bool may_go(const Choice *c, int n)
+{
+    const MwNode *node = mw_legal_at(c->legal, n);
+    const MwLowering lowering = mw_op_info(node->op)->lowering;
+    return (lowering == MW_LOWER_MAP || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE) &&
+           !mw_op_is_generator(node->op) && !mw_op_is_scan(node->op);
+}
+
+/* [nodes] whether something but copies takes a result of the node. */
+static bool *find_needed(const Choice *c)
+{
+    const MwGraph *graph = c->legal->graph;
+    bool *needed = MW_NEW(c->arena, bool, graph->nodes.count);
+    for (int v = 0; v < graph->values.count; v++)
+        if (c->leaves[v])
+            needed[maker(c->legal, v)] = true;
+    for (int n = graph->nodes.count - 1; n >= 0; n--) {
+        const MwNode *node = mw_legal_at(c->legal, n);
+        const int unit = c->units->unit_of[n];
+        needed[n] = needed[n] || !may_go(c, n);
+        for (int k = 0; k < node->operand_count && needed[n]; k++) {
+            const int root = mw_legal_root(c->legal, node->operands[k]).index;
+            if (unit < 0 || !c->duplicated[root] || unit == unit_of_root(c, root))
+                needed[mw_value(graph, node->operands[k])->node.index] = true;
+            else
+                for (int i = 0; i < c->bases[root].roots.count; i++)
+                    needed[maker(c->legal, c->bases[root].roots.at[i])] = true;
+        }
+    }
+    return needed;
+}
+
+/* Adds `node` on `operands`, values of the new graph; its results show the storage of `root`, if
+ * that is a value, and else have their own. */
+static void add_node(Duplication *d, int n, const MwValueId *operands, MwValueId root)
+{
+    const MwLegal *from = d->choice->legal;
+    const MwNode *node = mw_legal_at(from, n);
+    MwArena *arena = d->choice->arena;
+    MwNodeId id = mw_rewrite_copy_on(&d->rewrite, node, operands);
+    mw_vec_push(arena, &d->to->source, from->source.at[n]);
+    for (int k = 0; k < node->result_count; k++) {
+        MwView view = from->views.at[node->first_result + k];
+        view.root = mw_has_value(root) ? root : mw_node_result(d->to->graph, id, k);
+        mw_vec_push(arena, &d->to->views, view);
+        mw_vec_push(arena, &d->copied, -1);
+    }
+}
+
+/* Whether the kernel `unit` computes the root by a copy of the node that makes it. */
+static bool computes(const Duplication *d, int unit, int root)
+{
+    const Choice *c = d->choice;
+    const int own = unit_of_root(c, root);
+    const bool is_loaded = c->units->is_stored[root] && !c->duplicated[root];
+    const bool is_there = own == unit && d->needed[maker(c->legal, root)];
+    return own >= 0 && unit_at(c->units, unit)->is_kernel && !is_loaded && !is_there;
+}
+
+static MwValueId copy_in(Duplication *d, int unit, MwValueId value);
+
+/* The form of an operand of a node of `unit`. A view that only nodes took that are gone is made
+ * again, too. */
+static MwValueId value_in(Duplication *d, int unit, MwValueId value)
+{
+    const int root = mw_legal_root(d->choice->legal, value).index;
+    if (!computes(d, unit, root) && mw_has_value(d->rewrite.value[value.index]))
+        return d->rewrite.value[value.index];
+    for (int i = 0; i < d->copies[value.index].count; i++)
+        if (d->copies[value.index].at[i].unit == unit)
+            return d->copies[value.index].at[i].value;
+    return copy_in(d, unit, value);
+}
+
+/* Copies the node that makes `value` to `unit`. */
+static MwValueId copy_in(Duplication *d, int unit, MwValueId value)
+{
+    const MwLegal *from = d->choice->legal;
+    MwArena *arena = d->choice->arena;
+    const int n = maker(from, value.index);
+    const MwNode *node = mw_legal_at(from, n);
+    MwValueId *operands = MW_NEW(arena, MwValueId, node->operand_count), root = {-1};
+    for (int k = 0; k < node->operand_count; k++)
+        operands[k] = value_in(d, unit, node->operands[k]);
+    if (!mw_value_equal(mw_legal_root(from, value), value))
+        root = mw_legal_root(d->to, operands[0]);
+    const MwValueId original = d->rewrite.value[value.index];
+    add_node(d, n, operands, root);
+    const MwValueId copy = d->rewrite.value[value.index];
+    d->rewrite.value[value.index] = original;
+    d->copied.at[copy.index] = value.index;
+    mw_vec_push(arena, &d->copies[value.index], ((Copy){unit, copy}));
+    return copy;
+}
+
+static void copy_original(Duplication *d, int n)
+{
+    const MwLegal *from = d->choice->legal;
+    const MwNode *node = mw_legal_at(from, n);
+    const int unit = d->choice->units->unit_of[n];
+    MwValueId *operands = MW_NEW(d->choice->arena, MwValueId, node->operand_count), root = {-1};
+    for (int k = 0; k < node->operand_count; k++)
+        operands[k] = unit < 0 ? d->rewrite.value[node->operands[k].index]
+                               : value_in(d, unit, node->operands[k]);
+    if (mw_legal_root(from, mw_legal_result(node)).index != node->first_result)
+        root = mw_legal_root(d->to, operands[0]);
+    add_node(d, n, operands, root);
+}
+
+static Duplication duplicate(const Choice *c)
+{
+    const MwLegal *from = c->legal;
+    Duplication d = {.choice = c,
+                     .rewrite = mw_rewrite_begin(from->graph),
+                     .to = MW_NEW(c->arena, MwLegal, 1),
+                     .needed = find_needed(c)};
+    d.copies = MW_NEW(c->arena, Copies, from->graph->values.count);
+    *d.to = (MwLegal){.graph = d.rewrite.to, .backend = from->backend};
+    for (int n = 0; n < from->graph->nodes.count; n++)
+        if (d.needed[n])
+            copy_original(&d, n);
+    mw_rewrite_finish(&d.rewrite);
+    d.to->form_count = from->form_count;
+    d.to->form = MW_NEW(c->arena, MwValueId, from->form_count);
+    for (int v = 0; v < from->form_count; v++)
+        d.to->form[v] =
+            mw_has_value(from->form[v]) ? d.rewrite.value[from->form[v].index] : from->form[v];
+    d.to->loops = mw_loops(c->arena, d.to->graph);
+    return d;
+}
+
+/* Bars the values of which a copy is stored, as it fits no kernel. False: there are none. */
+static bool bar_stored(const Duplication *d, const MwUnits *units, bool *barred)
+{
+    bool found = false;
+    for (int v = 0; v < d->copied.count; v++)
+        if (d->copied.at[v] >= 0 && units->is_stored[v])
+            barred[d->copied.at[v]] = found = true;
+    return found;
+}
+
+MwUnits *mw_units_duplicate(const MwLegal **legal, MwUnits *units)
+{
+    const MwGraph *graph = (*legal)->graph;
+    bool *barred = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int round = 0; round < MW_TUNED_DUPLICATE_ROUNDS; round++) {
+        const Choice choice = choose(*legal, units, barred);
+        if (!choice.count)
+            return units;
+        const Duplication d = duplicate(&choice);
+        MwUnits *formed = mw_units_form(d.to);
+        if (!bar_stored(&d, formed, barred)) {
+            *legal = d.to;
+            return formed;
+        }
+    }
+    return units;
+}
