@@ -7,15 +7,19 @@
  * Out: the same graph in which a recomputed value V has no use in the backward: a backward node
  *      V.again computes it from values that are kept, as late as possible. The values that a
  *      layer takes from other layers are kept, and so are weights and inputs.
- * Two kinds of values are recomputed in any layer:
- * - norms, unless the user forbids recomputation: the gradient of a norm reads its operand row
- *   by row as the norm does, so one kernel computes both, with less to store and to read;
+ * Three kinds of values are recomputed in any layer, the first two unless the user forbids
+ * recomputation:
+ * - norms: the gradient of a norm reads its operand row by row as the norm does, so one kernel
+ *   computes both, with less to store and to read;
+ * - chains of element-wise operators on a value that the backward has anyhow, or that is less to
+ *   keep (passes/graph/remat_cut.h);
  * - casts of floats of 16 bits to f32, so that the stored value has 16 bits.
  * Invariant: the numbers do not change. V.again is the same operator on the same operands, and
  * random masks are functions of position and key. */
 #include "ir/build.h"
 #include "ir/loops.h"
 #include "ir/rewrite.h"
+#include "passes/graph/remat_cut.h"
 #include "passes/pass.h"
 
 #include <string.h>
@@ -106,15 +110,17 @@ static bool *find_recomputed(const MwCompilation *compilation)
     const bool none = splits || compilation->options.remat == MW_REMAT_NONE;
     const MwLoops loops = mw_loops(graph->arena, graph);
     bool *recomputed = MW_NEW(graph->arena, bool, graph->values.count);
+    bool *may = MW_NEW(graph->arena, bool, graph->values.count);
     for (int v = 0; v < graph->values.count; v++) {
         const MwNode *node = mw_value_node(graph, (MwValueId){v});
-        bool may = node->phase == MW_PHASE_FORWARD && node->op != MW_OP_ACCUMULATE &&
-                   mw_op_info(node->op)->lowering != MW_LOWER_SOURCE &&
-                   !runs_in_loop(&loops, graph, (MwValueId){v});
+        may[v] = node->phase == MW_PHASE_FORWARD && node->op != MW_OP_ACCUMULATE &&
+                 mw_op_info(node->op)->lowering != MW_LOWER_SOURCE &&
+                 !runs_in_loop(&loops, graph, (MwValueId){v}) && !layer_input[v];
         bool is_cheap = (!none && norms[v]) || (!splits && widens(graph, node));
-        recomputed[v] =
-            may && !layer_input[v] && (is_cheap || mw_staging_remat(&compilation->staging, node));
+        recomputed[v] = may[v] && (is_cheap || mw_staging_remat(&compilation->staging, node));
     }
+    if (!none)
+        mw_remat_cut(compilation, may, recomputed);
     for (int i = 0; i < graph->pins.count; i++) {
         const MwPin *pin = &graph->pins.at[i];
         const MwNode *node = mw_value_node(graph, pin->value);
