@@ -20,7 +20,11 @@ static Normalized normalize(MwExpander *ex, const MwSite sites[3], const MwReduc
     Normalized n;
     n.mean = mw_reduction_mean(ex, sites[1], over, count);
     const MwValueId centred = mw_emit_binary(ex, inner, MW_OP_SUB, over->x, n.mean);
-    square.x = mw_emit_binary(ex, inner, MW_OP_MUL, centred, centred);
+    /* The variance does not change with the mean, as distances from it add up to 0: its gradient
+     * needs no sum for that. */
+    const MwValueId mean = mw_emit_unary(ex, inner, MW_OP_STOP_GRADIENT, n.mean);
+    const MwValueId distance = mw_emit_binary(ex, inner, MW_OP_SUB, over->x, mean);
+    square.x = mw_emit_binary(ex, inner, MW_OP_MUL, distance, distance);
     n.variance = mw_reduction_mean(ex, sites[2], &square, count);
     const MwValueId least = mw_emit_constant(ex, inner, type, eps);
     const MwValueId scale = mw_emit_unary(ex, inner, MW_OP_RSQRT,
