@@ -26,6 +26,7 @@
  * default number of layers, is specific to this compiler. */
 #include "passes/graph/layers.h"
 
+#include "ir/loops.h"
 #include "passes/graph/layer_items.h"
 #include "passes/pass.h"
 #include "passes/tuning.h"
@@ -161,16 +162,35 @@ static void cut_layers(const Clusterer *c, int layers, int *layer_begin)
         layer_begin[l] = c->items.begin[section_begin[layer_begin[l]]];
 }
 
+/* The layer that node n is in by its place. */
+static int layer_at(const int *layer_begin, int layers, int n)
+{
+    int layer = 0, end = layers;
+    while (end - layer > 1) {
+        const int middle = (layer + end) / 2;
+        *(n >= layer_begin[middle] ? &layer : &end) = middle;
+    }
+    return layer;
+}
+
+/* The node whose place says which layer node n is in. What begins a loop is in the layer of the
+ * loop, which none cuts: gradients of the one run in the loop of the gradients of the other. */
+static int place_of(const MwGraph *graph, const MwLoops *loops, int n)
+{
+    const MwNode *node = &graph->nodes.at[n];
+    return node->op == MW_OP_SCAN_CARRY ? loops->at[mw_node_int(node, MW_ATTR_LOOP)].first : n;
+}
+
 /* Sets origin.layer of every node of the forward phase, and of sources that they use. */
 static void mark_nodes(MwArena *arena, MwGraph *graph, const int *layer_begin, int layers)
 {
+    const MwLoops loops = mw_loops(arena, graph);
     bool *is_marked = MW_NEW(arena, bool, graph->nodes.count);
-    for (int n = 0, layer = 0; n < graph->nodes.count; n++) {
+    for (int n = 0; n < graph->nodes.count; n++) {
         MwNode *node = &graph->nodes.at[n];
-        while (layer + 1 < layers && n >= layer_begin[layer + 1])
-            layer++;
         if (!mw_layer_has_node(node))
             continue;
+        const int layer = layer_at(layer_begin, layers, place_of(graph, &loops, n));
         node->origin.layer = layer;
         for (int k = 0; k < node->operand_count; k++) {
             MwNodeId maker = mw_value(graph, node->operands[k])->node;

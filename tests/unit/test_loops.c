@@ -66,6 +66,11 @@ static const struct {
            " scan x as x_t {\n k = m\n m = tanh(a @ m)\n n = n + x_t @ k\n }\n"
            " loss = sum(n * n) + sum(m)\n" TRAINED),
      "needs a sum over the whole batch at each step of a scan"},
+    /* a product over all steps stands between what begins the loop and the loop */
+    {MODEL("input x: f32[3, 6, 2]\n weight y: f32[4] = normal(0.5)\n"
+           " weight z: f32[2, 4] = normal(0.5)\n h = constant(0.0, [3, 4])\n"
+           " scan x as x_t {\n h = h * y + x_t @ z\n }\n loss = sum(h)\n" TRAINED),
+     NULL},
 };
 
 static double slope_of(TestModel *model, double *x)
@@ -153,6 +158,24 @@ START_TEST(the_nodes_of_a_loop_follow_each_other)
     for (int l = 0; l < loops.count; l++)
         for (int n = loops.at[l].first; n <= loops.at[l].last && loops.at[l].steps; n++)
             ck_assert_int_eq(loops.of_node[n], l);
+    test_model_free(&model);
+}
+END_TEST
+
+/* With what begins it: a stage cannot have a part of a loop. */
+START_TEST(a_loop_is_in_one_layer)
+{
+    TestModel model = test_model_new(trained[_i].text, 1, MW_PASS_clean);
+    const MwGraph *graph = model.compilation.graph;
+    const MwLoops loops = mw_loops(model.arena, graph);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        const int loop =
+            node->op == MW_OP_SCAN_CARRY ? (int)mw_node_int(node, MW_ATTR_LOOP) : loops.of_node[n];
+        if (loop >= 0)
+            ck_assert_int_eq(node->origin.layer,
+                             graph->nodes.at[loops.at[loop].first].origin.layer);
+    }
     test_model_free(&model);
 }
 END_TEST
@@ -260,6 +283,7 @@ int main(void)
     tcase_add_loop_test(tests, gradients_are_difference_quotients, 0, MW_COUNT(trained));
     tcase_add_loop_test(tests, micro_batches_give_the_same_weights, 0, MW_COUNT(trained));
     tcase_add_loop_test(tests, the_nodes_of_a_loop_follow_each_other, 0, MW_COUNT(trained));
+    tcase_add_loop_test(tests, a_loop_is_in_one_layer, 0, MW_COUNT(trained));
     tcase_add_loop_test(tests, mistakes_are_named, 0, MW_COUNT(wrong));
     tcase_add_loop_test(tests, loops_that_are_not_well_formed_are_refused, 0, MW_COUNT(broken));
     return run_suite(suite);
