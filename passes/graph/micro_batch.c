@@ -17,6 +17,7 @@
 #include "passes/graph/micro_state.h"
 
 #include "ir/build.h"
+#include "ir/loops.h"
 #include "ir/rewrite.h"
 #include "passes/pass.h"
 
@@ -24,12 +25,13 @@
 
 typedef struct {
     MwRewrite rewrite;
+    MwLoops loops;             /* of from */
     int count;                 /* number of micro-batches */
     const MwMicroState *state; /* [values of from] */
     /* [values of from] used in the update phase or outside of the graph */
     bool *is_used_late;
-    MwValueId *slice; /* [values of from] the slice of a whole value, once made */
-    int *slice_dim;   /* [values of from] the dimension of that slice */
+    /* [values of from][dimension] the slice of a whole value along the dimension, once made */
+    MwValueId (*slice)[MW_MAX_RANK];
     MwValueId *total; /* [values of from] the total of a partial value that is used late */
 } MicroBatch;
 
@@ -128,20 +130,45 @@ static MwValueId *cut_operands(MicroBatch *m, const MwNode *node, const MwShardi
 }
 
 /* The slice of a whole value along `dim` for the current micro-batch, computed from slices in
- * the phase of its first use. */
+ * the phase of its first use; what a loop makes, in the phase of the loop. */
 static MwValueId slice_of_whole(MicroBatch *m, MwValueId value, int dim)
 {
     const MwGraph *from = m->rewrite.from;
-    const MwNode *node = mw_value_node(from, value);
-    if (mw_has_value(m->slice[value.index]) && m->slice_dim[value.index] == dim)
-        return m->slice[value.index];
-    MwShardingRule rule = mw_sharding_rule(from->arena, from, mw_value(from, value)->node);
+    const MwNodeId maker = mw_value(from, value)->node;
+    const MwNode *node = mw_node(from, maker);
+    const MwPhase phase = m->rewrite.to->phase;
+    MwValueId *slice = &m->slice[value.index][dim];
+    if (mw_has_value(*slice))
+        return *slice;
+    if (m->loops.of_node[maker.index] >= 0 || node->op == MW_OP_SCAN_CARRY)
+        m->rewrite.to->phase = node->phase;
+    MwShardingRule rule = mw_sharding_rule(from->arena, from, maker);
     int k = value.index - node->first_result;
     int factor = rule.results[k].factor[dim];
     MwNodeId id = emit_cut(m, node, &rule, factor, cut_operands(m, node, &rule, factor));
-    m->slice[value.index] = mw_node_result(m->rewrite.to, id, k);
-    m->slice_dim[value.index] = dim;
-    return m->slice[value.index];
+    *slice = mw_node_result(m->rewrite.to, id, k);
+    m->rewrite.to->phase = phase;
+    return *slice;
+}
+
+/* A slice of what a loop carries is carried by the steps, too: gives those that have none yet what
+ * the next step takes over. True if there was one. */
+static bool carry_slices(MicroBatch *m)
+{
+    const MwGraph *from = m->rewrite.from;
+    bool changed = false;
+    for (int n = 0; n < from->nodes.count; n++) {
+        const int carry = from->nodes.at[n].first_result;
+        if (from->nodes.at[n].op != MW_OP_SCAN_CARRY)
+            continue;
+        const MwValueId next = {from->nodes.at[m->loops.next[n]].first_result};
+        for (int dim = 0; dim < from->values.at[carry].tensor.rank; dim++)
+            if (mw_has_value(m->slice[carry][dim]) && !mw_has_value(m->slice[next.index][dim])) {
+                slice_of_whole(m, next, dim);
+                changed = true;
+            }
+    }
+    return changed;
 }
 
 static void emit_on_slices(MicroBatch *m, MwNodeId id)
@@ -317,13 +344,6 @@ static void cut_into_one(MwGraph *graph)
         emit_outputs_late(graph, graph, state);
 }
 
-static MwValueId *no_values(const MwGraph *graph)
-{
-    MwValueId *values = MW_NEW(graph->arena, MwValueId, graph->values.count);
-    memset(values, -1, sizeof(MwValueId) * (size_t)graph->values.count);
-    return values;
-}
-
 static bool cut_into_many(MwCompilation *compilation, int count, MwDiags *diags)
 {
     const MwGraph *graph = compilation->graph;
@@ -331,14 +351,18 @@ static bool cut_into_many(MwCompilation *compilation, int count, MwDiags *diags)
     if (!mw_micro_states(graph, count, state, diags) || !check_outputs(graph, state, count, diags))
         return false;
     MicroBatch m = {.rewrite = mw_rewrite_begin(graph),
+                    .loops = mw_loops(graph->arena, graph),
                     .count = count,
                     .state = state,
                     .is_used_late = find_used_late(graph, state),
-                    .slice = no_values(graph),
-                    .slice_dim = MW_NEW(graph->arena, int, graph->values.count),
-                    .total = no_values(graph)};
+                    .total = MW_NEW(graph->arena, MwValueId, graph->values.count)};
+    m.slice = mw_arena_alloc(graph->arena, sizeof *m.slice * (size_t)graph->values.count);
+    memset(m.slice, -1, sizeof *m.slice * (size_t)graph->values.count);
+    memset(m.total, -1, sizeof *m.total * (size_t)graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++)
         emit_early(&m, (MwNodeId){n});
+    while (carry_slices(&m))
+        ;
     use_totals(&m);
     for (int n = 0; n < graph->nodes.count; n++)
         emit_late(&m, &graph->nodes.at[n]);

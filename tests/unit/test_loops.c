@@ -66,9 +66,16 @@ static const struct {
            " scan x as x_t {\n k = m\n m = tanh(a @ m)\n n = n + x_t @ k\n }\n"
            " loss = sum(n * n) + sum(m)\n" TRAINED),
      "needs a sum over the whole batch at each step of a scan"},
+    /* steps take slices of what a loop carries that the batch has no part in */
+    {MODEL(
+         "input x: f32[4, 5, 2]\n weight w: f32[2, 2] = normal(0.5)\n"
+         " s = constant(1.0, [4, 2])\n h = constant(0.0, [4, 2])\n"
+         " scan x as x_t {\n s = tanh(s @ w)\n h = h + s * x_t\n collect all = s\n }\n"
+         " loss = sum(h * h) + sum(transpose(all, [1, 0, 2]) * transpose(x, [1, 0, 2]))\n" TRAINED),
+     NULL},
     /* a product over all steps stands between what begins the loop and the loop */
-    {MODEL("input x: f32[3, 6, 2]\n weight y: f32[4] = normal(0.5)\n"
-           " weight z: f32[2, 4] = normal(0.5)\n h = constant(0.0, [3, 4])\n"
+    {MODEL("input x: f32[4, 6, 2]\n weight y: f32[4] = normal(0.5)\n"
+           " weight z: f32[2, 4] = normal(0.5)\n h = constant(0.0, [4, 4])\n"
            " scan x as x_t {\n h = h * y + x_t @ z\n }\n loss = sum(h)\n" TRAINED),
      NULL},
 };
@@ -165,7 +172,9 @@ END_TEST
 /* With what begins it: a stage cannot have a part of a loop. */
 START_TEST(a_loop_is_in_one_layer)
 {
-    TestModel model = test_model_new(trained[_i].text, 1, MW_PASS_clean);
+    const MwCompileOptions options = {.layers = 2, .micro_batches = 1};
+    TestModel model = test_model_compile(trained[_i].text, &options, MW_PASS_clean);
+    ck_assert(model.ok);
     const MwGraph *graph = model.compilation.graph;
     const MwLoops loops = mw_loops(model.arena, graph);
     for (int n = 0; n < graph->nodes.count; n++) {
