@@ -143,10 +143,14 @@ static MwValueId slice_of_whole(MicroBatch *m, MwValueId value, int dim)
     if (m->loops.of_node[maker.index] >= 0 || node->op == MW_OP_SCAN_CARRY)
         m->rewrite.to->phase = node->phase;
     MwShardingRule rule = mw_sharding_rule(from->arena, from, maker);
-    int k = value.index - node->first_result;
-    int factor = rule.results[k].factor[dim];
+    int factor = rule.results[value.index - node->first_result].factor[dim];
     MwNodeId id = emit_cut(m, node, &rule, factor, cut_operands(m, node, &rule, factor));
-    *slice = mw_node_result(m->rewrite.to, id, k);
+    for (int k = 0; k < node->result_count; k++) {
+        const int v = node->first_result + k;
+        const int own = mw_micro_dim(&rule.results[k], from->values.at[v].tensor.rank, factor);
+        if (own >= 0)
+            m->slice[v][own] = mw_node_result(m->rewrite.to, id, k);
+    }
     m->rewrite.to->phase = phase;
     return *slice;
 }

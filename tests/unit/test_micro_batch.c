@@ -201,6 +201,25 @@ START_TEST(everything_on_the_batch_is_cut)
 }
 END_TEST
 
+/* Slices of all its results are of one node. */
+START_TEST(a_whole_split_is_cut_once)
+{
+    TestModel model = test_model_new(MODEL("input x: f32[4, 3]\n"
+                                           "weight a: f32[3, 2] = normal(1)\n"
+                                           "weight b: f32[3, 3] = normal(1)\n"
+                                           "weight c: f32[3, 4] = normal(1)\n"
+                                           "train sum(concat(x @ a, x @ b, x @ c, axis = 1)) with "
+                                           "sgd(lr = 0.1)\n"),
+                                     2, MW_PASS_clean);
+    int splits = 0;
+    ck_assert(model.ok);
+    for (int n = 0; n < model.compilation.graph->nodes.count; n++)
+        splits += model.compilation.graph->nodes.at[n].op == MW_OP_SPLIT;
+    ck_assert_int_eq(splits, 1);
+    test_model_free(&model);
+}
+END_TEST
+
 START_TEST(the_train_statement_may_say_how_many)
 {
     TestModel model = test_model_new(MODEL("input x: f32[4]\n"
@@ -307,6 +326,7 @@ int main(void)
     tcase_add_loop_test(tests, micro_batches_change_no_number, 0, MW_COUNT(models));
     tcase_add_loop_test(tests, outputs_that_are_no_part_of_the_batch_leave_in_the_update, 1, 3);
     tcase_add_test(tests, everything_on_the_batch_is_cut);
+    tcase_add_test(tests, a_whole_split_is_cut_once);
     tcase_add_test(tests, the_train_statement_may_say_how_many);
     tcase_add_loop_test(tests, what_needs_the_whole_batch_is_refused, 0, MW_COUNT(refusals));
     return run_suite(suite);
