@@ -66,6 +66,12 @@ static double two_volumes(double n)
     return 2;
 }
 
+static double one(double n)
+{
+    (void)n;
+    return 1;
+}
+
 static double half_log(double n)
 {
     return log_2(n) / 2;
@@ -96,6 +102,7 @@ static const Algorithm algorithms[] = {
     {MW_ALL_REDUCE, two_logs, two_rings_volume, false, true, false}, /* Rabenseifner */
     {MW_ALL_TO_ALL, ring_messages, ring_volume, true, false, false}, /* pairwise */
     {MW_ALL_TO_ALL, log_2, half_log, false, false, false},           /* Bruck */
+    {MW_RING_SHIFT, one, one, true, false, false},
 };
 /* clang-format on */
 
@@ -236,6 +243,9 @@ static double by_level_s(const MwCluster *cluster, const MwAxisPath *path, MwCol
         return level_s(&near, kind, bytes) + level_s(&far, kind, part);
     case MW_ALL_TO_ALL:
         return level_s(&near, kind, bytes) + level_s(&far, kind, bytes);
+    case MW_RING_SHIFT: /* one device of the group's part of a node sends to the next node */
+        far.flows = path->sharers;
+        return fmax(level_s(&near, kind, bytes), level_s(&far, kind, bytes));
     case MW_COLLECTIVE_COUNT:
         break;
     }

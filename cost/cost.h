@@ -52,7 +52,8 @@ double mw_cost_work_s(const MwCostModel *model, const MwWork *work);
 
 /* Seconds of a collective along one axis, by the fastest known algorithm; 0 along an axis of one
  * device. `bytes` are per device, of the larger of operand and result: the whole for all_reduce,
- * the gathered result of all_gather, the source of reduce_scatter, either one for all_to_all. */
+ * the gathered result of all_gather, the source of reduce_scatter, either one for all_to_all and
+ * shift. */
 double mw_cost_collective_s(const MwCostModel *model, MwCollective kind, int axis, double bytes);
 
 /* Bytes/s of each of `flows` equal flows over the link, where one flow comes from `devices`

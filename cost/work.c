@@ -89,12 +89,20 @@ static double result_bytes(const WorkQuery *query, int i, int changed)
                : bytes;
 }
 
+/* The operands that a node reads. In the legal graph others may follow, for which it only waits
+ * (mw_legal_call). */
+static int own_operands(const MwNode *node)
+{
+    const int operands = mw_op_info(node->op)->operands;
+    return operands >= 0 ? operands : node->operand_count;
+}
+
 /* An operator that moves elements reads at most as much as it writes. */
 static double node_bytes(const WorkQuery *query)
 {
     const int changed = mw_op_changed_operand(query->node->op);
     double read = 0, written = 0;
-    for (int i = 0; i < query->node->operand_count; i++)
+    for (int i = 0; i < own_operands(query->node); i++)
         read += i == changed ? 0 : operand_bytes(query, i);
     for (int i = 0; i < query->node->result_count; i++)
         written += result_bytes(query, i, changed);

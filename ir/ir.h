@@ -83,16 +83,29 @@ typedef struct {
     const char *name; /* interned and unique in the graph; never NULL */
 } MwValue;
 
-/* What the user pins for a value: `with spec = …, stage = …, remat = …`, or `--pin`. */
+/* What the user pins for a value: `with spec = …, ring = …, stage = …, remat = …`, or `--pin`. */
 typedef struct {
     MwValueId value;
     MwSpan span;
     const char *text; /* of the option `--pin`, "w=[R, S0]"; NULL: the pin is an annotation */
     bool has_spec;
     MwSpec spec;
+    int ring;  /* -1: not pinned; else whether its node has a ring (MwShardingRule) */
     int stage; /* -1: not pinned */
     int remat; /* -1: not pinned; else 0 or 1 */
 } MwPin;
+
+/* A pin of `value` that pins nothing. */
+static inline MwPin mw_pin_new(MwValueId value)
+{
+    return (MwPin){.value = value, .ring = -1, .stage = -1, .remat = -1};
+}
+
+/* Whether the pin restricts the strategies of a node. */
+static inline bool mw_pin_is_of_sharding(const MwPin *pin)
+{
+    return pin->has_spec || pin->ring >= 0;
+}
 
 typedef struct {
     const char *name; /* the loop variable's or size's name in scopes, e.g. "layers" */

@@ -126,7 +126,8 @@ bool mw_op_parse(const char *name, MwOp *op)
 bool mw_op_is_distributed(MwOp op)
 {
     MwLowering lowering = mw_op_info(op)->lowering;
-    return lowering == MW_LOWER_COLLECTIVE || lowering == MW_LOWER_TRANSFER || op == MW_OP_SHARD;
+    return lowering == MW_LOWER_COLLECTIVE || lowering == MW_LOWER_TRANSFER || op == MW_OP_SHARD ||
+           op == MW_OP_RUN_AFTER;
 }
 
 static const MwOp collective_ops[MW_COLLECTIVE_COUNT] = {

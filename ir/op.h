@@ -110,8 +110,8 @@ const MwOpInfo *mw_op_info(MwOp op);
 /* False if no operator has that name. */
 bool mw_op_parse(const char *name, MwOp *op);
 
-/* Whether the operator moves values between devices or keeps the part of one: split and partition
- * write it, and a model cannot have it. */
+/* Whether the operator moves values between devices, keeps the part of one or orders what one does:
+ * split and partition write it, and a model cannot have it. */
 bool mw_op_is_distributed(MwOp op);
 
 /* Constants, iotas and the step number are generators: they are never stored, and a kernel that
@@ -139,7 +139,7 @@ bool mw_attr_parse(const char *name, MwAttrKey *key);
  * micro_batch and partition write it, and a model cannot have it. */
 static inline bool mw_attr_is_position(MwAttrKey key)
 {
-    return key >= MW_ATTR_ORIGIN && key <= MW_ATTR_KEY_SPLIT;
+    return key >= MW_ATTR_ORIGIN && key <= MW_ATTR_KEY_SHIFT;
 }
 /* Whether the attribute is the shape of a tensor in which positions are counted; the next one is
  * its split. */

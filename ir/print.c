@@ -202,6 +202,10 @@ static void print_pin(MwText *text, const MwGraph *graph, const MwPin *pin, bool
         begin_pin(text, "spec", node, k, any);
         mw_text_add(text, mw_spec_text(pin->spec, mw_value_tensor(graph, pin->value)->rank, spec));
     }
+    if (pin->ring >= 0) {
+        begin_pin(text, "ring", node, k, any);
+        mw_text_add(text, pin->ring ? "true" : "false");
+    }
     if (pin->stage >= 0) {
         begin_pin(text, "stage", node, k, any);
         mw_text_printf(text, "%d", pin->stage);

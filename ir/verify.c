@@ -272,8 +272,8 @@ static bool check_pins(GraphCheck *check)
         is_pinned[pin->value.index] = true;
         if (pin->has_spec && !spec_fits(pin->spec, mw_value_tensor(check->graph, pin->value)->rank))
             return fail(check, pin->span, "the spec pinned to '%s' does not fit it", name);
-        if (pin->stage < -1 || pin->remat < -1 || pin->remat > 1)
-            return fail(check, pin->span, "the stage or remat pinned to '%s' is not possible",
+        if (pin->stage < -1 || pin->remat < -1 || pin->remat > 1 || pin->ring < -1 || pin->ring > 1)
+            return fail(check, pin->span, "the ring, stage or remat pinned to '%s' is not possible",
                         name);
     }
     return true;

@@ -28,7 +28,7 @@ static bool args_equal(const MwPlanArg *a, const MwPlanArg *b)
 {
     return a->kind == b->kind && a->i == b->i && a->f == b->f && a->axes == b->axes &&
            a->block_stride == b->block_stride && a->micro_stride == b->micro_stride &&
-           a->loop_stride == b->loop_stride;
+           a->loop_stride == b->loop_stride && a->axis == b->axis && a->places == b->places;
 }
 
 int mw_kernel_arg(MwKernelDef *kernel, const MwPlanArg *arg)

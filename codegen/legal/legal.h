@@ -8,7 +8,8 @@
  *   - a contraction has two operands that a GEMM can take as they lie, a library operator has
  *     operands that its routine can take, both in f32, or in a type of 16 bits if the backend
  *     takes these; a collective works on dense blocks of its first dimension. Where the local graph
- *     is different, copies and casts stand before or after these nodes;
+ *     is different, copies and casts stand before or after these nodes. Behind the operands of its
+ *     operator, a library node has those that it waits for (the operator `run_after`);
  *   - one-operand contractions are reductions of transposes, and a combination of partial
  *     log-sum-exps is written out as exponentials, a sum and a logarithm.
  * A copy is a cast to the type that the value already has. */

@@ -10,8 +10,18 @@ static const MwNode *node_of_operands(const MwGraph *local, const MwNode *node)
     return concat ? concat : node;
 }
 
+/* The result is the first operand; what takes it looks up the second (mw_legal_call). */
+static void legal_after(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                        MwValueId *results)
+{
+    (void)l, (void)node;
+    results[0] = operands[0];
+}
+
 static MwLegalRule *rule_of(const MwNode *node)
 {
+    if (node->op == MW_OP_RUN_AFTER)
+        return legal_after;
     switch (mw_op_info(node->op)->lowering) {
     case MW_LOWER_CONTRACT:
         return mw_legal_einsum;

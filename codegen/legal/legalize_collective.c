@@ -176,6 +176,9 @@ void mw_legal_collective(MwLegalizer *l, const MwNode *node, const MwValueId *op
     case MW_ALL_TO_ALL:
         results[0] = all_to_all(l, node, x, result);
         return;
+    case MW_RING_SHIFT:
+        results[0] = add_collective(l, node, dense(l, x), 0, 0);
+        return;
     case MW_COLLECTIVE_COUNT:
         MW_UNREACHABLE();
     }

@@ -222,6 +222,21 @@ void mw_legal_copy(MwLegalizer *l, const MwNode *node, const MwValueId *operands
         results[k] = mw_node_result(l->legal->graph, id, k);
 }
 
+/* Gives a legal node what the local node waits for as operands after those of its operator. */
+static void add_waits(MwLegalizer *l, const MwNode *node, MwNodeId id)
+{
+    MwGraph *graph = l->legal->graph;
+    MwNode *legal = &graph->nodes.at[id.index];
+    MwValueId *operands = MW_NEW(graph->arena, MwValueId, 2 * legal->operand_count);
+    memcpy(operands, legal->operands, sizeof *operands * (size_t)legal->operand_count);
+    for (int k = 0; k < node->operand_count; k++) {
+        const MwNode *after = mw_value_node(l->rewrite.from, node->operands[k]);
+        if (after->op == MW_OP_RUN_AFTER)
+            operands[legal->operand_count++] = l->rewrite.value[after->operands[1].index];
+    }
+    legal->operands = operands;
+}
+
 void mw_legal_call(MwLegalizer *l, const MwNode *node, const MwValueId *taken, MwValueId *results)
 {
     MwNodeId id = mw_legal_node(l, (MwNodeSpec){.op = node->op,
@@ -229,6 +244,7 @@ void mw_legal_call(MwLegalizer *l, const MwNode *node, const MwValueId *taken, M
                                                 .operand_count = node->operand_count,
                                                 .attrs = node->attrs,
                                                 .attr_count = node->attr_count});
+    add_waits(l, node, id);
     for (int k = 0; k < node->result_count; k++) {
         MwType type = l->rewrite.from->values.at[node->first_result + k].tensor.type;
         results[k] = mw_legal_cast(l, mw_node_result(l->legal->graph, id, k), type);

@@ -42,7 +42,8 @@ MwValueId mw_legal_cast(MwLegalizer *l, MwValueId x, MwType type);
 const MwTensor *mw_legal_tensor(const MwLegalizer *l, MwValueId x);
 const MwView *mw_legal_view(const MwLegalizer *l, MwValueId x);
 /* Adds a node of the local graph with the operands `taken`, whose types may differ from the
- * local ones; stores its results, cast to the types that they have in the local graph. */
+ * local ones, and after them what it waits for (the operator `run_after`); stores its results, cast
+ * to the types that they have in the local graph. */
 void mw_legal_call(MwLegalizer *l, const MwNode *node, const MwValueId *taken, MwValueId *results);
 /* Adds a copy of a node of the local graph, with `operands` of the legal graph; stores its
  * results. */

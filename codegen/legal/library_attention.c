@@ -82,6 +82,13 @@ static MwPlanArg position_of(const MwNode *node, MwAttrKey key, int64_t length)
     if (!origin->ints.count)
         return arg;
     const MwAxes axes = mw_spec_dim(mw_node_spec(node, key + 1), 1);
+    const MwAttr *shift = mw_node_attr(node, MW_ATTR_KEY_SHIFT);
+    if (key == MW_ATTR_KEY_ORIGIN && shift->ints.count)
+        return (MwPlanArg){.kind = MW_ARG_SHIFTED,
+                           .axes = axes,
+                           .block_stride = length,
+                           .axis = (int)shift->ints.at[0],
+                           .places = (int)shift->ints.at[1]};
     return axes ? (MwPlanArg){.kind = MW_ARG_POSITION, .axes = axes, .block_stride = length} : arg;
 }
 

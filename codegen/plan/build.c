@@ -19,6 +19,8 @@
 #include "passes/sharding/report.h"
 #include "schedule/check.h"
 
+#include <math.h>
+
 typedef struct {
     MwArena *arena;
     const MwCompilation *compilation;
@@ -283,12 +285,26 @@ static void make_room(const Builder *b, int index, MwPlanMesh *mesh)
     mesh->programs = MW_NEW(b->arena, MwPlanProgram, MW_PHASE_COUNT * stages);
 }
 
-static double program_s(const MwPlanProgram *program)
+/* Seconds of a program: its instructions one after another, but where devices overlap collectives
+ * with kernels, shifts run beside them, until what they bring is read. */
+static double program_s(const Builder *b, const MwPlanMesh *mesh, const MwPlanProgram *program)
 {
-    double time_s = 0;
-    for (int i = 0; i < program->instr_count; i++)
-        time_s += mw_plan_instr_runs(program, i) * program->instrs[i].time_s;
-    return time_s;
+    double *there = MW_NEW(b->arena, double, mesh->buffer_count); /* since when */
+    double clocks[2] = {0};                                       /* of kernels; of shifts */
+    for (int i = 0; i < program->instr_count; i++) {
+        const MwPlanInstr *instr = &program->instrs[i];
+        const bool is_beside = b->backend->overlaps && instr->kind == MW_INSTR_COLLECTIVE &&
+                               instr->target == MW_RING_SHIFT;
+        double *clock = &clocks[is_beside];
+        for (int k = 0; k < instr->operand_count; k++)
+            if (instr->operands[k].access != MW_ACCESS_WRITE)
+                *clock = fmax(*clock, there[instr->operands[k].buffer]);
+        *clock += mw_plan_instr_runs(program, i) * instr->time_s;
+        for (int k = 0; k < instr->operand_count; k++)
+            if (instr->operands[k].access != MW_ACCESS_READ)
+                there[instr->operands[k].buffer] = *clock;
+    }
+    return fmax(clocks[0], clocks[1]);
 }
 
 /* What a stage adds to its mesh. */
@@ -327,7 +343,7 @@ static void build_mesh(Builder *b, int index)
     build_tasks(b, index, mesh);
     build_update(b, index, mesh);
     for (int t = 0; t < mesh->task_count; t++)
-        mesh->costs.step_s += program_s(&mesh->programs[mesh->tasks[t].program]);
+        mesh->costs.step_s += program_s(b, mesh, &mesh->programs[mesh->tasks[t].program]);
 }
 
 /* ---- Transfers ---- */
@@ -388,9 +404,9 @@ static void build_transfers(Builder *b)
 
 /* ---- What was predicted ---- */
 
-static double phase_s(const MwStageBuilder *s, MwPhase phase)
+static double phase_s(const Builder *b, const MwStageBuilder *s, MwPhase phase)
 {
-    return s->program[phase] < 0 ? 0 : program_s(&s->mesh->programs[s->program[phase]]);
+    return s->program[phase] < 0 ? 0 : program_s(b, s->mesh, &s->mesh->programs[s->program[phase]]);
 }
 
 /* The layers of a stage are next to each other. */
@@ -413,10 +429,10 @@ static void predict_stages(Builder *b)
     for (int i = 0; i < b->plan->stage_count; i++) {
         const MwStageBuilder *s = &b->stages[i];
         MwPlanStage *stage = &b->plan->stages[i];
-        stage->forward_s = phase_s(s, MW_PHASE_FORWARD);
-        stage->backward_s = phase_s(s, MW_PHASE_BACKWARD);
-        stage->weight_s = phase_s(s, MW_PHASE_BACKWARD_WEIGHT);
-        stage->update_s = program_s(&s->update);
+        stage->forward_s = phase_s(b, s, MW_PHASE_FORWARD);
+        stage->backward_s = phase_s(b, s, MW_PHASE_BACKWARD);
+        stage->weight_s = phase_s(b, s, MW_PHASE_BACKWARD_WEIGHT);
+        stage->update_s = program_s(b, s->mesh, &s->update);
         count_layers(staging_of(b), i, stage);
     }
 }

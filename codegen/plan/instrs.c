@@ -151,12 +151,13 @@ static double node_s(const MwEmitter *e, const MwNode *node)
     return mw_cost_work_s(&e->model, &work);
 }
 
-/* Operands of the call: those of the node, its results, the memory that it works in. */
+/* Operands of the call: those of the operator, without what the node waits for besides; its
+ * results, the memory that it works in. */
 static MwPlanInstr emit_library(MwEmitter *e, int u, const MwNode *node)
 {
     const MwRoutine routine = mw_library_routine(node->op);
     int buffers[MW_ROUTINE_MAX_OPERANDS], count = 0;
-    for (int k = 0; k < node->operand_count; k++)
+    for (int k = 0; k < mw_op_info(node->op)->operands; k++)
         buffers[count++] = operand_buffer(e, node, k);
     for (int k = 0; k < node->result_count; k++)
         buffers[count++] = result_buffer(e, node, k);

@@ -102,6 +102,32 @@ static void note_read(MwLiveRanges *live, MwValueId value, int position)
     note_use(live, value, stays && loop >= 0 ? live->order->loops[loop].last : position);
 }
 
+/* Where collectives run while kernels do, what a shift reads lasts until what it makes is read: the
+ * units between run meanwhile, and may not write over it. */
+static void note_shifted(MwLiveRanges *live, const MwNode *node, const int32_t *first_use)
+{
+    const int first = first_use[node->first_result];
+    if (node->op == MW_OP_RING_SHIFT && live->legal->backend->overlaps && first >= 0)
+        mw_live_note_use_after(live, node->operands[0], first - 1);
+}
+
+/* [values] the position of the first unit that reads each root; -1: none. In `arena`. */
+static int32_t *first_uses(MwArena *arena, const MwLiveRanges *live)
+{
+    const MwGraph *graph = live->legal->graph;
+    int32_t *first = MW_NEW(arena, int32_t, graph->values.count);
+    memset(first, -1, sizeof *first * (size_t)graph->values.count);
+    for (int p = live->order->count - 1; p >= 0; p--) {
+        const MwUnit *unit = &live->units->units.at[live->order->unit[p]];
+        for (int i = 0; i < unit->nodes.count; i++) {
+            const MwNode *node = mw_legal_at(live->legal, unit->nodes.at[i]);
+            for (int k = 0; k < node->operand_count; k++)
+                first[mw_legal_root(live->legal, node->operands[k]).index] = p;
+        }
+    }
+    return first;
+}
+
 static void note_moving(MwLiveRanges *live, const MwNode *node)
 {
     if (node->op == MW_OP_SEND)
@@ -119,10 +145,12 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
     memset(live.last_use, -1, sizeof(int32_t) * (size_t)graph->values.count);
     live.outlives = MW_NEW(graph->arena, bool, graph->values.count);
     live.is_moving = MW_NEW(graph->arena, bool, graph->values.count);
+    const int32_t *first_use = first_uses(graph->arena, &live);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = mw_legal_at(legal, n);
         const int unit = units->unit_of[n];
         note_moving(&live, node);
+        note_shifted(&live, node, first_use);
         for (int k = 0; k < node->operand_count && unit >= 0; k++)
             note_read(&live, node->operands[k], order->position[unit]);
     }

@@ -12,9 +12,9 @@
 #include <string.h>
 
 /* All keys; the first PIN_KEYS are pins. */
-static const char *const keys[] = {"spec",  "stage",  "remat", "phase",
+static const char *const keys[] = {"spec",  "ring",   "stage", "remat", "phase",
                                    "scope", "repeat", "layer", "batch"};
-enum { PIN_KEYS = 3 };
+enum { PIN_KEYS = 4 };
 
 enum { EVERY_RESULT = -1, NOT_A_PIN = -2 };
 
@@ -294,13 +294,13 @@ static bool read_spec(MwExpander *ex, const MwArg *annotation, MwPin *pin)
     return true;
 }
 
-static bool read_remat(MwExpander *ex, const MwArg *annotation, MwPin *pin)
+static bool read_flag(MwExpander *ex, const MwArg *annotation, int *pinned)
 {
     bool flag;
     MwTerm term = mw_eval(ex, annotation->value, mw_one_value());
     if (!mw_want_bool(ex, term, want_of(ex, annotation), &flag))
         return false;
-    pin->remat = flag;
+    *pinned = flag;
     return true;
 }
 
@@ -311,20 +311,22 @@ static bool read_pin(MwExpander *ex, const MwArg *annotation, int k, MwPin *pin)
         return read_spec(ex, annotation, pin);
     if (is_pin_key(annotation, "stage", k))
         return read_index(ex, annotation, "stage", &pin->stage);
-    return read_remat(ex, annotation, pin);
+    return read_flag(ex, annotation, is_pin_key(annotation, "ring", k) ? &pin->ring : &pin->remat);
 }
 
 /* Says whether the annotation pins result k. */
 static bool is_pin_of(const MwArg *annotation, int k)
 {
-    return is_pin_key(annotation, "spec", k) || is_pin_key(annotation, "stage", k) ||
-           is_pin_key(annotation, "remat", k);
+    for (int i = 0; i < PIN_KEYS; i++)
+        if (is_pin_key(annotation, keys[i], k))
+            return true;
+    return false;
 }
 
 /* Adds a pin to the graph with all annotations that pin `value`, result k of the statement. */
 static void pin_value(MwExpander *ex, const MwArgs *annotations, MwValueId value, int k)
 {
-    MwPin pin = {.value = value, .stage = -1, .remat = -1};
+    MwPin pin = mw_pin_new(value);
     for (int i = 0; i < annotations->count; i++) {
         const MwArg *annotation = &annotations->at[i];
         if (!is_pin_of(annotation, k))

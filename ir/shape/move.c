@@ -172,3 +172,8 @@ bool mw_shape_shard(MwShapeContext *context)
     return mw_shape_want_axis(context, MW_ATTR_AXIS, &result, &axis) &&
            divide(context, &result, axis) && mw_shape_give(context, &result);
 }
+
+bool mw_shape_run_after(MwShapeContext *context)
+{
+    return mw_shape_give(context, mw_shape_operand(context, 0));
+}

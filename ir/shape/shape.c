@@ -108,9 +108,25 @@ static bool check_origin(MwShapeContext *context, MwAttrKey key)
                                           "the compiler writes such parts");
 }
 
+/* Checks that the keys of another device are those of one along an axis that splits them. */
+static bool check_key_shift(MwShapeContext *context)
+{
+    const MwAttr *shift = mw_shape_attr(context, MW_ATTR_KEY_SHIFT);
+    if (!shift || !shift->ints.count)
+        return true;
+    const MwAttr *split = mw_shape_attr(context, MW_ATTR_KEY_SPLIT);
+    const bool fits = shift->ints.count == 2 && split->spec_rank > 1 && shift->ints.at[0] >= 0 &&
+                      shift->ints.at[0] < MW_MAX_AXES && shift->ints.at[1] > 0 &&
+                      shift->ints.at[1] <= INT32_MAX &&
+                      (mw_spec_dim(split->spec, 1) >> shift->ints.at[0] & 1);
+    return fits || mw_shape_fail(context, "cannot take the keys of another device: only the "
+                                          "compiler writes what does");
+}
+
 static bool check_origins(MwShapeContext *context)
 {
-    return check_origin(context, MW_ATTR_ORIGIN) && check_origin(context, MW_ATTR_KEY_ORIGIN);
+    return check_origin(context, MW_ATTR_ORIGIN) && check_origin(context, MW_ATTR_KEY_ORIGIN) &&
+           check_key_shift(context);
 }
 
 /* Checks that the elements of a result can be counted: products of sizes are computed in 64 bits

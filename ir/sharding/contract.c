@@ -189,6 +189,27 @@ static void mask_dims(MwShardingContext *context, RunsOver *runs, int k, const M
             runs(context, k, d, factor[d]);
 }
 
+/* Whether the operator has operand k; nodes may have more, for which they only wait (the operator
+ * `run_after`). */
+static bool has_operand(const MwShardingContext *context, int k)
+{
+    return k < mw_op_info(context->node->op)->operands;
+}
+
+/* Lets keys go round the devices that split the queries (Liu et al., Ring Attention with Blockwise
+ * Transformers, 2023), unless a mask has an element for each query and key: a device would need a
+ * row of its blocks, of which it has one. */
+static void add_ring(MwShardingContext *context, int mask, const AttentionFactors *f)
+{
+    if (has_operand(context, mask)) {
+        const MwFactorMap *map = &context->rule->operands[mask];
+        if (map->factor[2] >= 0 && map->factor[3] >= 0)
+            return;
+    }
+    context->rule->ring.stays = f->query;
+    context->rule->ring.travels = f->key;
+}
+
 /* (q, k, v[, mask]): the results are a mean over the keys and its log-sum-exp. */
 void mw_factors_sdpa(MwShardingContext *context)
 {
@@ -199,8 +220,9 @@ void mw_factors_sdpa(MwShardingContext *context)
     attention_dims(context, mw_sharding_result_runs, 0, &f, f.query, true);
     attention_dims(context, mw_sharding_result_runs, 1, &f, f.query, false);
     context->rule->normaliser = 1;
-    if (context->node->operand_count > 3)
+    if (has_operand(context, 3))
         mask_dims(context, mw_sharding_operand_runs, 3, mw_sharding_operand(context, 3), &f);
+    add_ring(context, 3, &f);
 }
 
 /* The operands (q, k, v, out, lse, d[, mask]). */
@@ -213,7 +235,7 @@ static AttentionFactors add_attention_gradient(MwShardingContext *context)
     attention_dims(context, mw_sharding_operand_runs, 3, &f, f.query, true);
     attention_dims(context, mw_sharding_operand_runs, 4, &f, f.query, false);
     attention_dims(context, mw_sharding_operand_runs, 5, &f, f.query, true);
-    if (context->node->operand_count > 6)
+    if (has_operand(context, 6))
         mask_dims(context, mw_sharding_operand_runs, 6, mw_sharding_operand(context, 6), &f);
     return f;
 }
@@ -225,6 +247,7 @@ void mw_factors_sdpa_grad(MwShardingContext *context)
     attention_dims(context, mw_sharding_result_runs, 0, &f, f.query, true);
     attention_dims(context, mw_sharding_result_runs, 1, &f, f.key, true);
     attention_dims(context, mw_sharding_result_runs, 2, &f, f.key, true);
+    add_ring(context, 6, &f);
 }
 
 /* The gradient of the mask is a sum over what the mask is stretched over. */

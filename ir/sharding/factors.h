@@ -61,6 +61,12 @@ typedef struct {
      * first of the others, which have one more. This is the softmax in blocks of Dao et al.,
      * FlashAttention, NeurIPS 2022, section 3.1, with a block on each device. */
     int normaliser;
+    /* A mesh axis may split both factors, of which no operand or result has both: the blocks of
+     * `travels` go round the devices of the axis, each of which stays with its block of `stays`
+     * and meets all of them, one after another. -1: there are no such factors. */
+    struct {
+        int stays, travels;
+    } ring;
 } MwShardingRule;
 
 #endif

@@ -25,7 +25,8 @@ MwShardingRule mw_sharding_rule(MwArena *arena, const MwGraph *graph, MwNodeId i
     const MwNode *node = mw_node(graph, id);
     MwShardingRule rule = {.operands = new_maps(arena, node->operand_count),
                            .results = new_maps(arena, node->result_count),
-                           .normaliser = -1};
+                           .normaliser = -1,
+                           .ring = {-1, -1}};
     MwShardingContext context = {.graph = graph, .node = node, .rule = &rule};
     rules[node->op](&context);
     return rule;

@@ -4,6 +4,7 @@
 #include "ir/node_windows.h"
 #include "passes/sharding/borders.h"
 #include "passes/sharding/copies.h"
+#include "passes/sharding/ring.h"
 
 typedef struct {
     MwArena *scratch;
@@ -96,6 +97,24 @@ static void add_borders(Footprint *f)
             add(f, n, n + 1, border_bytes_of(f, (MwNodeId){n}));
 }
 
+/* Bytes of a ring by the sharding, or the greatest by any. */
+static int64_t ring_bytes_of(const Footprint *f, MwNodeId id)
+{
+    const MwMeshShape *mesh = &f->intra->model.mesh;
+    const MwStrategyList *list = f->intra->lists[id.index];
+    int64_t most = 0;
+    for (int s = 0; s < list->count; s++)
+        if (mw_has_ring(&list->at[s]) && (!f->sharding || f->sharding->choice[id.index] == s))
+            most = mw_max(most, mw_ring_bytes(f->graph, id, &list->at[s], mesh));
+    return most;
+}
+
+static void add_rings(Footprint *f)
+{
+    for (int n = 0; n < f->graph->nodes.count; n++)
+        add(f, n, n + 1, ring_bytes_of(f, (MwNodeId){n}));
+}
+
 /* By `sharding` or, if that is NULL, at most by any. */
 static int64_t *usage_at_times(MwArena *arena, const MwIntraProblem *intra,
                                const MwSharding *sharding)
@@ -112,6 +131,7 @@ static int64_t *usage_at_times(MwArena *arena, const MwIntraProblem *intra,
     add_nodes(&f);
     add_copies(&f);
     add_borders(&f);
+    add_rings(&f);
     for (int n = 1; n < graph->nodes.count; n++)
         usage[n] += usage[n - 1];
     mw_arena_free(&scratch);

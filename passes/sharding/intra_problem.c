@@ -8,6 +8,7 @@
 #include "passes/sharding/borders.h"
 #include "passes/sharding/liveness.h"
 #include "passes/sharding/pins.h"
+#include "passes/sharding/ring.h"
 
 typedef struct {
     MwArena *arena;
@@ -168,8 +169,10 @@ static double node_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *str
 {
     if (mw_node(b->graph, id)->op == MW_OP_RECEIVE)
         return gather_s(b, id, strategy);
-    return run_s(b, id, strategy, fused, is_fused_away) + normalise_s(b, id, strategy) +
-           borders_s(b, id, strategy);
+    const double seconds = mw_has_ring(strategy)
+                               ? mw_ring_s(b->arena, b->graph, id, strategy, &b->intra->model)
+                               : run_s(b, id, strategy, fused, is_fused_away);
+    return seconds + normalise_s(b, id, strategy) + borders_s(b, id, strategy);
 }
 
 /* [strategies] picoseconds of the node in a step; interned. */

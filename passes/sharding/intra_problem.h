@@ -5,8 +5,9 @@
  * Node i of the problem is node i of the graph. Costs are picoseconds (cost/units.h) of one
  * step: work of every micro-batch counts micro_batches times. Usages are bytes of one device.
  *
- *   node cost   the node's own work, with fusion taken into account, the combining of its
- *               normaliser (MwShardingRule) and the exchange of borders (borders.h). It includes
+ *   node cost   the node's own work, with fusion taken into account or, with a ring, step by step
+ *               (ring.h), the combining of its normaliser (MwShardingRule) and the exchange of
+ *               borders (borders.h). It includes
  *               one picosecond for each mesh axis along which the work is replicated, so that
  *               needless replication never ties. The cost of a receive is the gathering among
  *               devices that want the same block of the value.

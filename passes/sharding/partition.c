@@ -7,7 +7,8 @@
  *      after it those that reshard a result to the spec of the weight or state it is assigned
  *      to. They are the paths that priced the edges of the intra-operator problem. After a node
  *      that is split over a factor of its normaliser stands what combines and weighs its results,
- *      and about one whose windows are split the exchange of borders (borders.h).
+ *      about one whose windows are split the exchange of borders (borders.h), and for one with a
+ *      ring its nodes on all blocks (ring.h).
  *      Identities are removed.
  * Invariant: value_spec and value_global say, for every local value, which block of which global
  *      value each device holds; values on the way to or from a local node (weights, borders) are
@@ -21,6 +22,7 @@
 #include "passes/pass.h"
 #include "passes/sharding/borders.h"
 #include "passes/sharding/result.h"
+#include "passes/sharding/ring.h"
 #include "passes/sharding/step_node.h"
 
 #include <float.h>
@@ -119,6 +121,24 @@ static void note_last(Partition *p, MwNodeId id, MwValueId first, const MwSpec *
     note_node(p, last, id, first, specs);
 }
 
+/* Records the new local nodes. Those of their values that are `forms`, [results of `id`], are forms
+ * of its results, with the specs given. */
+static void note_forms(Partition *p, MwNodeId id, const MwValueId *forms, const MwSpec *specs)
+{
+    const int count = mw_node(p->global, id)->result_count;
+    while (p->node_global.count < p->graph->nodes.count) {
+        const MwNodeId local = {p->node_global.count};
+        note_origin(p, local, id);
+        for (int k = 0; k < mw_node(p->graph, local)->result_count; k++) {
+            int at = 0;
+            while (at < count && !mw_value_equal(forms[at], mw_node_result(p->graph, local, k)))
+                at++;
+            note_value(p, at < count ? mw_node_result(p->global, id, at) : mw_no_value(),
+                       at < count ? specs[at] : mw_spec_replicated());
+        }
+    }
+}
+
 /* exp(part - whole), with a dimension of 1 at its end. Where no device has a weight, both are
  * -infinity, and so is their difference, as `whole` is bounded below. */
 static MwValueId weights_of(Partition *p, MwNodeId id, MwValueId part, MwValueId whole)
@@ -147,25 +167,25 @@ static MwValueId weigh(Partition *p, MwNodeId id, MwValueId part, MwValueId weig
     return result;
 }
 
-/* Adds what makes the results of the local node of `id` those of its strategy: combines the
- * normaliser, and weighs the other results by it (MwShardingRule). */
-static void normalise(Partition *p, MwNodeId id, MwNodeId local)
+/* Adds what makes `results`, local ones of `id`, those of its strategy: combines the normaliser,
+ * and weighs the others by it (MwShardingRule). */
+static void normalise(Partition *p, MwNodeId id, const MwValueId *results)
 {
     const MwStrategy *strategy = mw_sharding_strategy(p->sharding, id);
-    const int n = strategy->normaliser;
+    const int n = strategy->normaliser, count = mw_node(p->global, id)->result_count;
     const MwValueId whole = mw_node_result(p->global, id, n);
-    const MwValueId part = mw_node_result(p->graph, local, n);
-    note_origin(p, local, id);
-    for (int k = 0; k < mw_node(p->graph, local)->result_count; k++)
-        note_value(p, k == n ? whole : mw_no_value(),
-                   k == n ? strategy->parts : mw_spec_replicated());
-    p->form[whole.index] = reshard(p, part, whole, strategy->parts, strategy->results[n], id);
-    const MwValueId weights = weights_of(p, id, part, p->form[whole.index]);
-    for (int k = 0; k < mw_node(p->graph, local)->result_count; k++) {
+    MwValueId *forms = MW_NEW(p->arena, MwValueId, count);
+    MwSpec *specs = MW_NEW(p->arena, MwSpec, count);
+    for (int k = 0; k < count; k++)
+        forms[k] = k == n ? results[n] : mw_no_value();
+    specs[n] = strategy->parts;
+    note_forms(p, id, forms, specs);
+    p->form[whole.index] = reshard(p, results[n], whole, strategy->parts, strategy->results[n], id);
+    const MwValueId weights = weights_of(p, id, results[n], p->form[whole.index]);
+    for (int k = 0; k < count; k++) {
         const MwValueId global = mw_node_result(p->global, id, k);
         if (k != n)
-            p->form[global.index] = weigh(p, id, mw_node_result(p->graph, local, k), weights,
-                                          global, strategy->results[k]);
+            p->form[global.index] = weigh(p, id, results[k], weights, global, strategy->results[k]);
     }
 }
 
@@ -242,6 +262,13 @@ static const char **result_names(const Partition *p, const MwNode *node)
     return names;
 }
 
+static void add_plain_node(Partition *p, const MwNodeSpec *spec, MwValueId *results)
+{
+    const MwNodeId local = mw_build_node(p->graph, spec);
+    for (int k = 0; k < mw_node(p->graph, local)->result_count; k++)
+        results[k] = mw_node_result(p->graph, local, k);
+}
+
 static void add_local_node(Partition *p, MwNodeId id, MwValueId *operands)
 {
     const MwNode *node = mw_node(p->global, id);
@@ -259,18 +286,20 @@ static void add_local_node(Partition *p, MwNodeId id, MwValueId *operands)
                        .attr_count = node->attr_count,
                        .given = &given,
                        .result_names = result_names(p, node)};
-    MwNodeId local = mw_build_node(p->graph, &spec);
+    MwValueId *results = &p->form[first.index];
+    if (mw_has_ring(strategy))
+        mw_ring_build(p->graph, &p->local->mesh, strategy, &spec, results);
+    else
+        add_plain_node(p, &spec, results);
     if (mw_spec_partial(strategy->parts)) {
-        normalise(p, id, local);
+        normalise(p, id,
+                  mw_arena_dup(p->arena, results, sizeof *results * (size_t)node->result_count));
         return;
     }
-    for (int k = 0; k < node->result_count; k++)
-        p->form[first.index + k] = mw_node_result(p->graph, local, k);
     if (borders.gives)
-        p->form[first.index] =
-            mw_borders_give(p->graph, &borders, &p->local->mesh, p->form[first.index],
-                            mw_value(p->global, first)->name);
-    note_last(p, id, first, strategy->results);
+        results[0] = mw_borders_give(p->graph, &borders, &p->local->mesh, results[0],
+                                     mw_value(p->global, first)->name);
+    note_forms(p, id, results, strategy->results);
 }
 
 /* Reshards the operands of a global node and adds its local node. */

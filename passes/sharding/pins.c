@@ -7,6 +7,14 @@
 #include <fnmatch.h>
 #include <string.h>
 
+/* Behind the name in an option: whether the node of the value has a ring. */
+static const char *const ring_words[] = {"no ring", "ring"};
+
+const char *mw_ring_word(const MwPin *pin)
+{
+    return ring_words[pin->ring];
+}
+
 /* An axis that the spec uses twice; -1: none. */
 static int repeated_axis(MwSpec spec, int rank)
 {
@@ -18,60 +26,89 @@ static int repeated_axis(MwSpec spec, int rank)
     return twice ? __builtin_ctz(twice) : -1;
 }
 
-/* The pin on the spec of `value`; NULL if there is none. */
-static MwPin *find_pin(const MwGraph *graph, MwValueId value)
+/* The pin of `value`, a new one if it has none. */
+static MwPin *pin_of(MwGraph *graph, MwValueId value)
 {
     for (int i = 0; i < graph->pins.count; i++)
-        if (graph->pins.at[i].has_spec && mw_value_equal(graph->pins.at[i].value, value))
+        if (mw_value_equal(graph->pins.at[i].value, value))
             return &graph->pins.at[i];
-    return NULL;
+    mw_vec_push(graph->arena, &graph->pins, mw_pin_new(value));
+    return &mw_vec_last(&graph->pins);
 }
 
-static bool add_pin(MwGraph *graph, MwValueId id, MwSpec spec, int rank, const char *text,
-                    MwDiags *diags)
+/* What an option `--pin` says. */
+typedef struct {
+    const char *text;
+    bool has_spec; /* else it pins whether there is a ring */
+    MwSpec spec;
+    int rank;
+    bool ring;
+} PinOption;
+
+static bool is_pinned_otherwise(const MwPin *before, const PinOption *option)
+{
+    return option->has_spec ? before->has_spec && !mw_spec_equal(before->spec, option->spec)
+                            : before->ring >= 0 && before->ring != option->ring;
+}
+
+static bool add_pin(MwGraph *graph, MwValueId id, const PinOption *option, MwDiags *diags)
 {
     const MwValue *value = mw_value(graph, id);
     char type[MW_TENSOR_TEXT_BYTES], other[MW_SPEC_TEXT_BYTES];
-    if (value->tensor.rank != rank) {
-        mw_diag_error(diags, mw_span_none(), "--pin %s: %s is %s, the spec has %d dimensions", text,
-                      value->name, mw_tensor_text(&value->tensor, type), rank);
+    if (option->has_spec && value->tensor.rank != option->rank) {
+        mw_diag_error(diags, mw_span_none(), "--pin %s: %s is %s, the spec has %d dimensions",
+                      option->text, value->name, mw_tensor_text(&value->tensor, type),
+                      option->rank);
         return false;
     }
-    const MwPin *before = find_pin(graph, id);
-    if (before && !mw_spec_equal(before->spec, spec)) {
-        mw_diag_error(diags, mw_span_none(), "--pin %s: %s is pinned to %s already", text,
-                      value->name, mw_spec_text(before->spec, rank, other));
-        if (before->span.source)
-            mw_diag_note(diags, before->span, "by this annotation");
+    MwPin *pin = pin_of(graph, id);
+    if (is_pinned_otherwise(pin, option)) {
+        mw_diag_error(diags, mw_span_none(), "--pin %s: %s is pinned to %s already", option->text,
+                      value->name,
+                      option->has_spec ? mw_spec_text(pin->spec, option->rank, other)
+                                       : mw_ring_word(pin));
+        if (pin->span.source)
+            mw_diag_note(diags, pin->span, "by this annotation");
         return false;
     }
-    if (!before)
-        mw_vec_push(graph->arena, &graph->pins,
-                    ((MwPin){.value = id,
-                             .text = text,
-                             .has_spec = true,
-                             .spec = spec,
-                             .stage = -1,
-                             .remat = -1}));
+    pin->text = pin->text && strcmp(pin->text, option->text) != 0
+                    ? mw_arena_printf(graph->arena, "%s --pin %s", pin->text, option->text)
+                    : option->text;
+    if (option->has_spec) {
+        pin->has_spec = true;
+        pin->spec = option->spec;
+    } else {
+        pin->ring = option->ring;
+    }
     return true;
 }
 
-/* Adds a pin for every value whose name matches the glob of `text`, "layers.*.mlp.w1=[R, S1]";
- * `*` matches dots too. False after an error: the text cannot be parsed, no value matches, the
- * rank differs, or another pin gives the value another spec. */
+/* Parses what stands behind the name and the equals sign of an option. */
+static bool parse_option(const char *text, PinOption *option)
+{
+    for (int i = 0; i < MW_COUNT(ring_words); i++)
+        if (strcmp(text, ring_words[i]) == 0) {
+            option->ring = i;
+            return true;
+        }
+    return option->has_spec = mw_spec_parse(text, &option->spec, &option->rank);
+}
+
+/* Adds a pin for every value whose name matches the glob of `text`, "layers.*.mlp.w1=[R, S1]" or
+ * "layers.*.attention.o=ring"; `*` matches dots too. False after an error: the text cannot be
+ * parsed, no value matches, the rank differs, or another pin says otherwise. */
 static bool parse_pin(MwGraph *graph, const char *text, MwDiags *diags)
 {
     const char *equals = strrchr(text, '=');
-    MwSpec spec;
-    int rank;
-    if (!equals || equals == text || !mw_spec_parse(equals + 1, &spec, &rank)) {
+    PinOption option = {.text = text};
+    if (!equals || equals == text || !parse_option(equals + 1, &option)) {
         mw_diag_error(diags, mw_span_none(), "--pin %s: not of the form NAME=SPEC", text);
         mw_diag_note(diags, mw_span_none(), "for example --pin 'layers.*.mlp.w1=[R, S1]'");
         return false;
     }
-    if (repeated_axis(spec, rank) >= 0) {
+    if (option.has_spec && repeated_axis(option.spec, option.rank) >= 0) {
         mw_diag_error(diags, mw_span_none(), "--pin %s: axis %d is used twice", text,
-                      repeated_axis(spec, rank));
+                      repeated_axis(option.spec, option.rank));
         return false;
     }
     const char *glob = mw_intern_n(graph->interner, text, (size_t)(equals - text));
@@ -80,7 +117,7 @@ static bool parse_pin(MwGraph *graph, const char *text, MwDiags *diags)
         if (fnmatch(glob, graph->values.at[v].name, 0) != 0)
             continue;
         found = true;
-        if (!add_pin(graph, (MwValueId){v}, spec, rank, text, diags))
+        if (!add_pin(graph, (MwValueId){v}, &option, diags))
             return false;
     }
     if (!found)
@@ -169,8 +206,8 @@ static void note_possible(const PinCheck *check, const MwStrategyList *list, int
 }
 
 /* Restricts the strategies of the pinned value's producer to those with the pinned spec. */
-static bool apply_pin(const PinCheck *check, MwStrategyTable *table, const MwStrategyList **lists,
-                      bool *pinned)
+static bool apply_spec(const PinCheck *check, MwStrategyTable *table, const MwStrategyList **lists,
+                       bool *pinned)
 {
     if (!spec_fits(check))
         return false;
@@ -190,6 +227,30 @@ static bool apply_pin(const PinCheck *check, MwStrategyTable *table, const MwStr
     return true;
 }
 
+/* Restricts them to those with a ring, or without. A mesh of one device has none. */
+static bool apply_ring(const PinCheck *check, MwStrategyTable *table, const MwStrategyList **lists,
+                       bool *pinned)
+{
+    const MwValue *value = mw_value(check->graph, check->pin->value);
+    const int n = value->node.index;
+    const MwStrategyList *kept = mw_strategies_with_ring(table, lists[n], check->pin->ring);
+    char mesh[MW_MESH_TEXT_BYTES];
+    if (mw_mesh_devices(check->mesh) == 1)
+        return true;
+    if (!kept) {
+        mw_diag_error(check->diags, check->pin->span,
+                      "cannot pin %s to %s on a mesh of %s: operator %s has %s%s", value->name,
+                      mw_ring_word(check->pin), mw_mesh_text(check->mesh, mesh),
+                      mw_op_info(mw_node(check->graph, value->node)->op)->name,
+                      ring_words[!check->pin->ring],
+                      pinned[n] ? " beside what else is pinned" : " there");
+        return false;
+    }
+    lists[n] = kept;
+    pinned[n] = true;
+    return true;
+}
+
 bool mw_pins_apply(const MwGraph *graph, MwStrategyTable *table, const MwMeshShape *mesh,
                    const MwStrategyList **lists, bool *pinned, MwDiags *diags)
 {
@@ -197,7 +258,9 @@ bool mw_pins_apply(const MwGraph *graph, MwStrategyTable *table, const MwMeshSha
     for (int i = 0; i < graph->pins.count; i++) {
         PinCheck check = {graph, &graph->pins.at[i], mesh, diags};
         if (check.pin->has_spec)
-            ok = apply_pin(&check, table, lists, pinned) && ok;
+            ok = apply_spec(&check, table, lists, pinned) && ok;
+        if (check.pin->ring >= 0)
+            ok = apply_ring(&check, table, lists, pinned) && ok;
     }
     return ok;
 }

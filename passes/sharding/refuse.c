@@ -9,6 +9,7 @@
 
 #include "base/quantity.h"
 #include "base/text.h"
+#include "passes/sharding/pins.h"
 
 #include <math.h>
 #include <string.h>
@@ -241,9 +242,9 @@ static UserPins list_user_pins(MwArena *arena, const MwGraph *graph, const bool 
         int k = 0;
         while (k < user_pins.count && !is_same_user_pin(user_pins.at[k].first, pin))
             k++;
-        if (pin->has_spec && k == user_pins.count)
+        if (mw_pin_is_of_sharding(pin) && k == user_pins.count)
             mw_vec_push(arena, &user_pins, ((UserPin){pin, 0}));
-        if (pin->has_spec)
+        if (mw_pin_is_of_sharding(pin))
             user_pins.at[k].count++;
     }
     return user_pins;
@@ -268,7 +269,9 @@ static void note_user_pin(MwArena *arena, const MwGraph *graph, const UserPin *u
         mw_diag_note(diags, mw_span_none(), "%s %s pinned by --pin %s", name, verb, pin->text);
     else
         mw_diag_note(diags, pin->span, "%s %s pinned to %s", name, verb,
-                     mw_spec_text(pin->spec, mw_value_tensor(graph, pin->value)->rank, spec));
+                     pin->has_spec
+                         ? mw_spec_text(pin->spec, mw_value_tensor(graph, pin->value)->rank, spec)
+                         : mw_ring_word(pin));
 }
 
 /* Whether there is a sharding, with any memory, if `user_pin` is dropped. */

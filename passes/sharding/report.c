@@ -7,6 +7,7 @@
 
 #include "cost/units.h"
 #include "passes/sharding/borders.h"
+#include "passes/sharding/ring.h"
 
 /* The edges of node n are edge[begin[n]] .. edge[begin[n + 1] - 1]. */
 typedef struct {
@@ -130,6 +131,10 @@ static void report_within(Reporter *r, MwNodeId id, const MwStrategy *strategy)
         report_path(r, id, &normaliser);
     if (exchange.count)
         report_path(r, id, &exchange);
+    if (mw_has_ring(strategy)) {
+        const MwReshardPath ring = mw_ring_path(r->arena, r->graph, id, strategy, &intra->model);
+        report_path(r, id, &ring);
+    }
 }
 
 /* Edges stand in the order in which the problem is built: operands node by node, then

@@ -12,6 +12,7 @@
 #include "passes/sharding/meshes.h"
 #include "passes/sharding/refuse.h"
 #include "passes/sharding/report.h"
+#include "passes/sharding/ring.h"
 #include "passes/sharding/sharding_fit.h"
 #include "passes/tuning.h"
 
@@ -123,8 +124,8 @@ static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff)
 
 /* ---- The pass ---- */
 
-/* Writes the chosen spec of every value into the graph as its pin, so that a dump shows the
- * choice and compiling the dump makes the same choice. */
+/* Writes the chosen spec of every value, and that its node has a ring, into the graph as its pin,
+ * so that a dump shows the choice and compiling the dump makes the same choice. */
 static void record_specs(MwGraph *graph, const MwSharding *sharding)
 {
     int *pin_of = MW_NEW(graph->arena, int, graph->values.count); /* index plus 1; 0: none */
@@ -133,13 +134,14 @@ static void record_specs(MwGraph *graph, const MwSharding *sharding)
     for (int v = 0; v < graph->values.count; v++) {
         MwValueId value = {v};
         if (!pin_of[v]) {
-            MwPin pin = {.value = value, .stage = -1, .remat = -1};
-            mw_vec_push(graph->arena, &graph->pins, pin);
+            mw_vec_push(graph->arena, &graph->pins, mw_pin_new(value));
             pin_of[v] = graph->pins.count;
         }
         MwPin *pin = &graph->pins.at[pin_of[v] - 1];
         pin->has_spec = true;
         pin->spec = mw_sharding_value_spec(sharding, value);
+        if (mw_has_ring(mw_sharding_strategy(sharding, mw_value(graph, value)->node)))
+            pin->ring = true;
     }
 }
 

@@ -2,33 +2,37 @@
 /* Enumerates strategies from the sharding rule.
  *
  * Every mesh axis independently takes one of the roles that the node offers: replication, a
- * splittable factor, or a way to carry partial sums (the `linear` column of ir/ops.def). An
- * assignment of roles is valid if the divisor of every factor is a multiple of the number of
- * ways it is split, which for windows is no more than MwFactor.most, and the factors before allow
- * that it is split (MwFactor.follows). There are as many assignments as the number of roles to the
- * power of the number of axes, of which there are at most MW_MAX_AXES. Among assignments with the
- * same specs of operands and results, the one with the least work stays: it dominates the others,
- * because nothing outside the node can tell them apart. */
+ * splittable factor, the ring of the rule, or a way to carry partial sums (the `linear` column of
+ * ir/ops.def). An assignment of roles is valid if the divisor of every factor is a multiple of the
+ * number of ways it is split, which for windows is no more than MwFactor.most, the factors before
+ * allow that it is split (MwFactor.follows), and no more than one axis is a ring, of no more than
+ * MW_TUNED_RING_DEVICES devices: the local graph has a node for each block. There are as many
+ * assignments as the number of roles to the power of the number of axes, of which there are at most
+ * MW_MAX_AXES. Among assignments with the same specs of operands and results, the one with the
+ * least work stays: it dominates the others, because nothing outside the node can tell them
+ * apart. */
 #include "passes/sharding/strategies.h"
 
 #include "ir/key_map.h"
+#include "passes/tuning.h"
 
 #include <string.h>
 
 /* A role of one mesh axis. */
 typedef struct {
     int factor;       /* the factor that the axis splits; -1: none */
+    bool is_ring;     /* it splits the factor of the rule that travels, too */
     uint32_t carries; /* bit k: operand k is partial along the axis, and so are the results */
     bool carries_sum; /* partial sums pass through, even where there is no operand */
 } AxisOption;
 
-enum { MAX_OPTIONS = 1 + MW_MAX_FACTORS + 32 };
+enum { MAX_OPTIONS = 2 + MW_MAX_FACTORS + 32 };
 
 struct MwStrategyTable {
     MwArena *arena;
     MwCostModel model;
     MwKeyMap lists;    /* by structure */
-    MwKeyMap filtered; /* by list, result and spec */
+    MwKeyMap filtered; /* by list and what it is restricted to */
     MwKeyWords key;    /* scratch key of the current node */
     int list_count;
 };
@@ -178,6 +182,8 @@ static void add_options(StrategyEnumeration *e)
     for (int f = 0; f < e->rule.factor_count; f++)
         if (e->rule.factors[f].kind != MW_FACTOR_FIXED && e->rule.factors[f].divisor > 1)
             e->options[e->option_count++] = (AxisOption){.factor = f};
+    if (e->rule.ring.travels >= 0)
+        e->options[e->option_count++] = (AxisOption){.factor = e->rule.ring.stays, .is_ring = true};
     add_carries(e);
     e->options[e->option_count++] = (AxisOption){.factor = -1};
 }
@@ -200,6 +206,7 @@ typedef struct {
     MwAxes factor_axes[MW_MAX_FACTORS];
     int ways[MW_MAX_FACTORS];
     int replicated_axes;
+    int ring_axis; /* -1: none */
 } Assignment;
 
 /* Whether a factor may be split as `a` says, given the one before. */
@@ -209,6 +216,22 @@ static bool follows_whole(const StrategyEnumeration *e, const Assignment *a, int
         return true;
     const MwAxes lowest = a->factor_axes[f] & -a->factor_axes[f];
     return a->ways[f - 1] == e->rule.factors[f - 1].size && a->factor_axes[f - 1] < lowest;
+}
+
+/* Splits the factor that travels over the ring, if there is one. False if there are two, or too
+ * many devices. */
+static bool fill_ring(const StrategyEnumeration *e, Assignment *a)
+{
+    a->ring_axis = -1;
+    for (int axis = 0; axis < e->model->mesh.axis_count; axis++) {
+        if (!a->option[axis] || !a->option[axis]->is_ring)
+            continue;
+        if (a->ring_axis >= 0 || e->model->mesh.size[axis] > MW_TUNED_RING_DEVICES)
+            return false;
+        a->ring_axis = axis;
+        a->factor_axes[e->rule.ring.travels] |= (MwAxes)(1 << axis);
+    }
+    return true;
 }
 
 /* Computes the split of each factor. False if a factor does not divide, or may not be split. */
@@ -223,6 +246,8 @@ static bool fill_factors(const StrategyEnumeration *e, Assignment *a)
         else if (option && !option->carries_sum)
             a->replicated_axes++;
     }
+    if (!fill_ring(e, a))
+        return false;
     for (int f = 0; f < e->rule.factor_count; f++) {
         a->ways[f] = mw_mesh_ways(&e->model->mesh, a->factor_axes[f]);
         const MwFactor *factor = &e->rule.factors[f];
@@ -286,6 +311,36 @@ static bool has_partial_result(const StrategyEnumeration *e, const MwSpec *resul
     return false;
 }
 
+/* Bit k: tensor k of `count` runs over `factor`. */
+static uint32_t running_over(const MwFactorMap *maps, int count, int factor)
+{
+    uint32_t found = 0;
+    for (int k = 0; k < count && k < 32; k++)
+        for (int d = 0; d < MW_MAX_RANK; d++)
+            if (mw_factor_map_has(&maps[k], d, factor))
+                found |= UINT32_C(1) << k;
+    return found;
+}
+
+/* Sets the work of a strategy and its ring, in which a device goes through all blocks. */
+static void set_work(const StrategyEnumeration *e, const Assignment *a, MwStrategy *strategy)
+{
+    int ways[MW_MAX_FACTORS];
+    memcpy(ways, a->ways, sizeof ways);
+    strategy->ring = (MwRing){.ways = 1};
+    if (a->ring_axis >= 0) {
+        const int travels = e->rule.ring.travels, size = e->model->mesh.size[a->ring_axis];
+        strategy->ring =
+            (MwRing){.axis = a->ring_axis,
+                     .ways = size,
+                     .operands = running_over(e->rule.operands, e->node->operand_count, travels),
+                     .results = running_over(e->rule.results, e->node->result_count, travels),
+                     .block = mw_cost_node_work(e->graph, e->id, &e->rule, ways)};
+        ways[travels] /= size;
+    }
+    strategy->work = mw_cost_node_work(e->graph, e->id, &e->rule, ways);
+}
+
 /* Adds the strategy of an assignment, if it is valid. */
 static void try_assignment(StrategyEnumeration *e, Assignment *a)
 {
@@ -310,7 +365,7 @@ static void try_assignment(StrategyEnumeration *e, Assignment *a)
                            .normaliser = normaliser,
                            .parts = parts,
                            .replicated_axes = a->replicated_axes};
-    strategy.work = mw_cost_node_work(e->graph, e->id, &e->rule, a->ways);
+    set_work(e, a, &strategy);
     keep(e, &strategy);
 }
 
@@ -378,10 +433,22 @@ const MwStrategyList *mw_strategies(MwStrategyTable *table, const MwGraph *graph
     return *list;
 }
 
-/* The strategies of `list` that give result `k` the spec `spec`, in order; NULL if there are
- * none. */
-static MwStrategyList *filter(MwStrategyTable *table, const MwStrategyList *list, int k,
-                              MwSpec spec)
+/* What a list is restricted to. */
+typedef struct {
+    int64_t result; /* that has the spec; -1: none */
+    MwSpec spec;
+    int64_t ring; /* whether there is one; -1: either */
+} StrategyFilter;
+
+static bool passes(const StrategyFilter *filter, const MwStrategy *strategy)
+{
+    return (filter->result < 0 || mw_spec_equal(strategy->results[filter->result], filter->spec)) &&
+           (filter->ring < 0 || (strategy->ring.ways > 1) == filter->ring);
+}
+
+/* The strategies of `list` that pass, in order; NULL if there are none. */
+static MwStrategyList *restricted(MwStrategyTable *table, const MwStrategyList *list,
+                                  const StrategyFilter *filter)
 {
     MwStrategyList *kept = MW_NEW(table->arena, MwStrategyList, 1);
     MwStrategy *at = MW_NEW(table->arena, MwStrategy, list->count);
@@ -389,7 +456,7 @@ static MwStrategyList *filter(MwStrategyTable *table, const MwStrategyList *list
     kept->at = at;
     kept->count = 0;
     for (int s = 0; s < list->count; s++)
-        if (mw_spec_equal(list->at[s].results[k], spec))
+        if (passes(filter, &list->at[s]))
             at[kept->count++] = list->at[s];
     if (!kept->count)
         return NULL;
@@ -397,12 +464,24 @@ static MwStrategyList *filter(MwStrategyTable *table, const MwStrategyList *list
     return kept;
 }
 
+static const MwStrategyList *strategies_with(MwStrategyTable *table, const MwStrategyList *list,
+                                             const StrategyFilter *filter)
+{
+    int64_t key[] = {list->index, filter->result, (int64_t)filter->spec.bits, filter->ring};
+    void **kept = mw_key_map_at(table->arena, &table->filtered, key, sizeof key);
+    if (!*kept)
+        *kept = restricted(table, list, filter);
+    return *kept;
+}
+
 const MwStrategyList *mw_strategies_with_result(MwStrategyTable *table, const MwStrategyList *list,
                                                 int k, MwSpec spec)
 {
-    int64_t key[] = {list->index, k, (int64_t)spec.bits};
-    void **kept = mw_key_map_at(table->arena, &table->filtered, key, sizeof key);
-    if (!*kept)
-        *kept = filter(table, list, k, spec);
-    return *kept;
+    return strategies_with(table, list, &(StrategyFilter){k, spec, -1});
+}
+
+const MwStrategyList *mw_strategies_with_ring(MwStrategyTable *table, const MwStrategyList *list,
+                                              bool ring)
+{
+    return strategies_with(table, list, &(StrategyFilter){-1, mw_spec_replicated(), ring});
 }

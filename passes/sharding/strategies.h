@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Strategies: the ways of running a node on a mesh.
  *
- * A strategy gives each mesh axis one role: it splits a factor of the node's sharding rule; or
- * it carries partial sums through, where the operator is linear; or the devices along it
- * replicate the work. A strategy fixes the spec of each operand and result of the node.
+ * A strategy gives each mesh axis one role: it splits a factor of the node's sharding rule; or it
+ * splits two, of which one goes round its devices (ring.h); or it carries partial sums through,
+ * where the operator is linear; or the devices along it replicate the work. A strategy fixes the
+ * spec of each operand and result of the node.
  *
  * Lists are interned by structure: nodes that agree in operator, types and attributes (except
  * names of random streams and values of constants) share one list, by pointer. */
@@ -12,6 +13,14 @@
 
 #include "cost/cost.h"
 #include "ir/key_map.h"
+
+/* An axis along whose devices the blocks of a factor go round (MwShardingRule.ring). */
+typedef struct {
+    int axis;
+    int ways;                   /* devices along the axis; 1: there is no ring */
+    uint32_t operands, results; /* bit k: operand or result k goes round */
+    MwWork block;               /* the most work that one block is */
+} MwRing;
 
 typedef struct {
     const MwSpec *operands; /* [operand_count] */
@@ -22,6 +31,7 @@ typedef struct {
      * partial over axes of split factors that it lacks. */
     int normaliser; /* a result; -1: there is none */
     MwSpec parts;
+    MwRing ring;
     MwWork work;         /* of one device (mw_cost_node_work) */
     int replicated_axes; /* mesh axes of more than one device along which the work is replicated */
 } MwStrategy;
@@ -55,5 +65,8 @@ const MwStrategyList *mw_strategies(MwStrategyTable *table, const MwGraph *graph
  * Interned. */
 const MwStrategyList *mw_strategies_with_result(MwStrategyTable *table, const MwStrategyList *list,
                                                 int k, MwSpec spec);
+/* The strategies in `list` that have a ring, or those that have none, likewise. */
+const MwStrategyList *mw_strategies_with_ring(MwStrategyTable *table, const MwStrategyList *list,
+                                              bool ring);
 
 #endif

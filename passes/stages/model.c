@@ -149,6 +149,7 @@ static void push_pin(Classifier *c, MwKeyWords *key, const MwPin *pin)
 {
     push_word(c, key, pair(PINNED, c->position[mw_value(c->graph, pin->value)->node.index]));
     push_word(c, key, pair(pin->has_spec, pin->remat));
+    push_word(c, key, pin->ring);
     push_word(c, key, (int64_t)pin->spec.bits);
 }
 

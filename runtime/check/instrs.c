@@ -70,6 +70,13 @@ static bool is_bounded(const MwCheck *check, const MwPlanArg *arg, int runs)
            micros < most && steps < most && steps > -most;
 }
 
+/* Whether the argument is of another device along an axis that splits what it counts. */
+static bool is_shift(const MwMeshShape *shape, const MwPlanArg *arg)
+{
+    return arg->axis >= 0 && arg->axis < shape->axis_count && (arg->axes >> arg->axis & 1) &&
+           arg->places > 0 && arg->places < shape->size[arg->axis];
+}
+
 /* `runs`: those of the loop that the instruction is in; 0: it is in none. */
 static bool check_args(const MwCheck *check, const MwPlanInstr *instr, int runs)
 {
@@ -79,10 +86,15 @@ static bool check_args(const MwCheck *check, const MwPlanInstr *instr, int runs)
             mw_check_error(check, "argument %d has no known kind", i);
             return false;
         }
-        if (arg->kind != MW_ARG_POSITION)
+        if (arg->kind != MW_ARG_POSITION && arg->kind != MW_ARG_SHIFTED)
             continue;
         if (arg->axes >> check->mesh->shape.axis_count) {
             mw_check_error(check, "argument %d is a position on axes that do not exist", i);
+            return false;
+        }
+        if (arg->kind == MW_ARG_SHIFTED && !is_shift(&check->mesh->shape, arg)) {
+            mw_check_error(check, "argument %d is of a device %d places along axis %d", i,
+                           arg->places, arg->axis);
             return false;
         }
         if (!is_bounded(check, arg, (int)mw_max(runs, 1))) {
@@ -156,7 +168,7 @@ static MwKernelArg largest_value(const MwCheck *check, const MwPlanArg *arg)
 {
     if (arg->kind == MW_ARG_FLOAT)
         return (MwKernelArg){.f = arg->f};
-    if (arg->kind != MW_ARG_POSITION)
+    if (arg->kind != MW_ARG_POSITION && arg->kind != MW_ARG_SHIFTED)
         return (MwKernelArg){.i = arg->i};
     int64_t blocks = mw_mesh_ways(&check->mesh->shape, arg->axes);
     return (MwKernelArg){.i = (blocks - 1) * arg->block_stride +

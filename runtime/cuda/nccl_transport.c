@@ -326,6 +326,24 @@ static bool all_to_all(Nccl *nccl, const Group *group, const MwExchange *exchang
     return call_pairs(nccl, group, block_pair, &blocks, fault);
 }
 
+/* A shift by one member of the group. */
+typedef struct {
+    const MwExchange *exchange;
+    const Group *group;
+} Shift;
+
+/* Sends the source to the member before this one, and receives that of the next one. */
+static Pair shift_pair(const void *context, int m)
+{
+    const Shift *shift = context;
+    const int self = shift->group->self, members = shift->group->members;
+    const int64_t bytes = shift->exchange->count * mw_type_bytes(shift->exchange->type);
+    return (Pair){.from = shift->exchange->source,
+                  .sent = (m + 1) % members == self ? bytes : 0,
+                  .to = shift->exchange->destination,
+                  .received = (self + 1) % members == m ? bytes : 0};
+}
+
 static bool all_reduce(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
 {
     ncclRedOp_t operation;
@@ -376,6 +394,8 @@ static bool nccl_exchange(MwTransport *transport, MwDevice *device, const MwExch
         return reduce_scatter(nccl, group, exchange, fault);
     case MW_ALL_TO_ALL:
         return all_to_all(nccl, group, exchange, fault);
+    case MW_RING_SHIFT:
+        return call_pairs(nccl, group, shift_pair, &(Shift){exchange, group}, fault);
     case MW_COLLECTIVE_COUNT:
         break;
     }

@@ -6,6 +6,7 @@
 #include "runtime/exec/weights.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { LABEL_BYTES = 200 };
 
@@ -221,6 +222,16 @@ typedef struct {
     int instr, run;
 } InstrRun;
 
+/* The block of the device that is arg->places further along arg->axis. */
+static int shifted_block(const MwExecutor *executor, const MwPlanArg *arg)
+{
+    const MwMeshShape *shape = &executor->mesh->shape;
+    int coordinate[MW_MAX_AXES];
+    memcpy(coordinate, executor->coordinate, sizeof coordinate);
+    coordinate[arg->axis] = (coordinate[arg->axis] + arg->places) % shape->size[arg->axis];
+    return mw_mesh_block(shape, arg->axes, coordinate);
+}
+
 static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, const InstrRun *at)
 {
     const MwMeshShape *shape = &executor->mesh->shape;
@@ -233,6 +244,8 @@ static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, c
         return (MwKernelArg){
             .i = mw_max(at->task->micro_batch, 0) * arg->micro_stride + at->run * arg->loop_stride +
                  mw_mesh_block(shape, arg->axes, executor->coordinate) * arg->block_stride};
+    case MW_ARG_SHIFTED:
+        return (MwKernelArg){.i = shifted_block(executor, arg) * arg->block_stride};
     case MW_ARG_STEP:
         return executor->device->step ? (MwKernelArg){.at = executor->device->step}
                                       : (MwKernelArg){.i = executor->step};

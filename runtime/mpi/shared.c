@@ -148,6 +148,15 @@ static void all_to_all(MwSharedGroup *group, const MwExchange *exchange)
     barrier(group);
 }
 
+static void shift(MwSharedGroup *group, const MwExchange *exchange)
+{
+    const int next = (group->self + 1) % group->members;
+    barrier(group);
+    memcpy(exchange->destination, at_member(group, next, exchange->source),
+           (size_t)(exchange->count * mw_type_bytes(exchange->type)));
+    barrier(group);
+}
+
 void mw_shared_exchange(MwSharedGroup *group, const MwExchange *exchange)
 {
     switch (exchange->kind) {
@@ -162,6 +171,9 @@ void mw_shared_exchange(MwSharedGroup *group, const MwExchange *exchange)
         break;
     case MW_ALL_TO_ALL:
         all_to_all(group, exchange);
+        break;
+    case MW_RING_SHIFT:
+        shift(group, exchange);
         break;
     case MW_COLLECTIVE_COUNT:
         MW_UNREACHABLE();

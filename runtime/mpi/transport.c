@@ -327,6 +327,17 @@ static bool all_to_all(const Group *group, const MwExchange *exchange, MwFault *
                 group->comm);
 }
 
+/* Counts of MPI are ints; the neighbours are those of a ring. */
+static bool shift(const Group *group, const MwExchange *exchange, MwFault *fault)
+{
+    MPI_Datatype type;
+    const int count = (int)exchange->count, members = group->members;
+    return element_type(exchange, exchange->count, &type, fault) &&
+           CALL(MPI_Sendrecv, exchange->source, count, type, (group->self + members - 1) % members,
+                0, exchange->destination, count, type, (group->self + 1) % members, 0, group->comm,
+                MPI_STATUS_IGNORE);
+}
+
 static bool exchange_messages(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
 {
     switch (exchange->kind) {
@@ -339,6 +350,8 @@ static bool exchange_messages(Mpi *mpi, Group *group, const MwExchange *exchange
                             exchange->destination, fault);
     case MW_ALL_TO_ALL:
         return all_to_all(group, exchange, fault);
+    case MW_RING_SHIFT:
+        return shift(group, exchange, fault);
     case MW_COLLECTIVE_COUNT:
         break;
     }

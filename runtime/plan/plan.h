@@ -70,6 +70,9 @@ typedef enum {
     /* int: micro_batch * micro_stride + mw_mesh_block(axes) * block_stride + run * loop_stride,
      * where `run` counts the runs of the loop that the instruction is in, from 0 */
     MW_ARG_POSITION,
+    /* int: block_stride times the block, by `axes`, of the device that is `places` further along
+     * `axis`, round its end */
+    MW_ARG_SHIFTED,
     MW_ARG_STEP, /* int: the number of the step; steps count from 1 */
     MW_ARG_SEED, /* int: the seed of the run */
 } MwPlanArgKind;
@@ -81,6 +84,7 @@ typedef struct {
     double f;
     MwAxes axes;
     int64_t block_stride, micro_stride, loop_stride;
+    int axis, places; /* MW_ARG_SHIFTED */
 } MwPlanArg;
 
 typedef enum {
@@ -107,7 +111,8 @@ typedef struct {
     /* ---- Collectives only: the group is the devices that differ in `axis` only; it has w members.
      * The result has count elements for all_reduce; w * count for all_gather, blocks in order of
      * coordinate; count / w for reduce_scatter; count for all_to_all, where block i of the source
-     * goes to coordinate i. Source and destination may be one buffer for all_reduce. */
+     * goes to coordinate i; count for shift, the source of the next coordinate, round the end.
+     * Source and destination may be one buffer for all_reduce. */
     int axis;
     MwType type;
     int64_t count; /* elements of the source */

@@ -461,6 +461,12 @@ static void put_arg(MwText *text, const MwPlanArg *arg)
             mw_text_printf(text, ", %lld", (long long)arg->loop_stride);
         mw_text_add(text, ")");
         break;
+    case MW_ARG_SHIFTED:
+        mw_text_add(text, "shifted(");
+        put_axes(text, arg->axes);
+        mw_text_printf(text, ", %lld, %d, %d)", (long long)arg->block_stride, arg->axis,
+                       arg->places);
+        break;
     case MW_ARG_STEP:
         mw_text_add(text, "step");
         break;
@@ -482,13 +488,25 @@ PRINT(print_args)
     mw_text_add(text, "]");
 }
 
+/* "S01", "R" for no axis. */
+static bool read_axes(const char *text, MwAxes *axes)
+{
+    char spec_text[MW_SPEC_TEXT_BYTES];
+    MwSpec spec;
+    int rank;
+    snprintf(spec_text, sizeof spec_text, "[%s]", text);
+    if (!mw_spec_parse(spec_text, &spec, &rank))
+        return false;
+    *axes = mw_spec_dim(spec, 0);
+    return true;
+}
+
 /* "position(S01, 128, 64)", with the stride of a loop "position(S01, 128, 64, 32)" */
 static bool read_position(const char *item, MwPlanArg *arg)
 {
-    char spec_text[MW_SPEC_TEXT_BYTES], axes[8];
+    char axes[8];
     long long block, micro, loop = 0;
-    int taken = 0, rank;
-    MwSpec spec;
+    int taken = 0;
     if (sscanf(item, "position(%7[RS0-9], %19lld, %19lld%n", axes, &block, &micro, &taken) != 3)
         return false;
     item += taken;
@@ -497,13 +515,24 @@ static bool read_position(const char *item, MwPlanArg *arg)
         return false;
     if (strcmp(item + taken, ")") != 0)
         return false;
-    snprintf(spec_text, sizeof spec_text, "[%s]", axes);
     *arg = (MwPlanArg){
         .kind = MW_ARG_POSITION, .block_stride = block, .micro_stride = micro, .loop_stride = loop};
-    if (!mw_spec_parse(spec_text, &spec, &rank))
+    return read_axes(axes, &arg->axes);
+}
+
+/* "shifted(S01, 128, 1, 2)" */
+static bool read_shifted(const char *item, MwPlanArg *arg)
+{
+    char axes[8];
+    long long block;
+    int axis, places, taken = 0;
+    if (sscanf(item, "shifted(%7[RS0-9], %19lld, %9d, %9d)%n", axes, &block, &axis, &places,
+               &taken) != 4 ||
+        !taken || item[taken])
         return false;
-    arg->axes = mw_spec_dim(spec, 0);
-    return true;
+    *arg =
+        (MwPlanArg){.kind = MW_ARG_SHIFTED, .block_stride = block, .axis = axis, .places = places};
+    return read_axes(axes, &arg->axes);
 }
 
 static bool read_arg(const char *item, void *element)
@@ -519,6 +548,8 @@ static bool read_arg(const char *item, void *element)
     }
     if (*item == 'p')
         return read_position(item, arg);
+    if (strncmp(item, "shifted", 7) == 0)
+        return read_shifted(item, arg);
     arg->kind = MW_ARG_INT;
     return read_integer(item, INT64_MIN, INT64_MAX, &arg->i);
 }

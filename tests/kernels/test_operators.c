@@ -395,13 +395,6 @@ static const Case cases[] = {
     {"broadcast", "u8[3, 1]", "shape = [2, 3, 8]", EXACT},
 };
 
-/* Operators of several devices: tests/dist compares them with one. */
-static bool needs_devices(MwOp op)
-{
-    MwLowering lowering = mw_op_info(op)->lowering;
-    return lowering == MW_LOWER_COLLECTIVE || lowering == MW_LOWER_TRANSFER || op == MW_OP_SHARD;
-}
-
 /* Optimizers with an operator, which come first. */
 enum {
     STEPS = 0
@@ -483,8 +476,8 @@ START_TEST(every_operator_has_a_case)
 {
     MwArena *arena = mw_arena_new();
     for (int op = 0; op < MW_OP_COUNT; op++) {
-        /* tests/kernels/test_fused.c has loops */
-        bool found = needs_devices((MwOp)op) || mw_op_is_scan((MwOp)op);
+        /* tests/dist has what is of several devices, tests/kernels/test_fused.c has loops */
+        bool found = mw_op_is_distributed((MwOp)op) || mw_op_is_scan((MwOp)op);
         for (int i = 0; i < CASES; i++)
             found = found || strcmp(case_at(arena, i).op, mw_op_info((MwOp)op)->name) == 0;
         ck_assert_msg(found, "no case for %s", mw_op_info((MwOp)op)->name);

@@ -5,6 +5,7 @@
 #include "tests/reference/evaluate_rules.h"
 
 #include <math.h>
+#include <string.h>
 
 Place place_alone(uint64_t seed)
 {
@@ -33,6 +34,20 @@ int64_t eval_origin(const Eval *e, const MwTensor *local, int d)
     return eval_origin_by(e, MW_ATTR_ORIGIN, local, d);
 }
 
+/* The block of the keys: that of another device where the node has `key_shift`. */
+static int shifted_block(const Eval *e, MwAxes axes)
+{
+    const MwAttr *shift = mw_node_attr(e->node, MW_ATTR_KEY_SHIFT);
+    int coordinate[MW_MAX_AXES];
+    memcpy(coordinate, e->place->coordinate, sizeof coordinate);
+    if (shift->ints.count) {
+        const int64_t axis = shift->ints.at[0];
+        coordinate[axis] =
+            (int)((coordinate[axis] + shift->ints.at[1]) % e->place->mesh.size[axis]);
+    }
+    return mw_mesh_block(&e->place->mesh, axes, coordinate);
+}
+
 int64_t eval_origin_by(const Eval *e, MwAttrKey key, const MwTensor *local, int d)
 {
     const MwAttr *origin = mw_node_attr(e->node, key);
@@ -41,7 +56,9 @@ int64_t eval_origin_by(const Eval *e, MwAttrKey key, const MwTensor *local, int 
     MW_ASSERT(origin->ints.count == local->rank);
     MwAxes axes = mw_spec_dim(mw_node_spec(e->node, key + 1), d);
     int64_t ways = mw_mesh_ways(&e->place->mesh, axes);
-    int64_t block = mw_mesh_block(&e->place->mesh, axes, e->place->coordinate);
+    int64_t block = key == MW_ATTR_KEY_ORIGIN
+                        ? shifted_block(e, axes)
+                        : mw_mesh_block(&e->place->mesh, axes, e->place->coordinate);
     int64_t begin = 0;
     if (origin->ints.at[d] > local->dim[d] * ways) /* the dimension that micro-batches divide */
         begin = e->place->micro_batch * local->dim[d] * ways;

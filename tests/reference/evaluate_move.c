@@ -110,6 +110,7 @@ bool eval_move(const Eval *e)
     const MwAttr *attr = mw_node_attr(e->node, MW_ATTR_AXIS);
     int axis = attr ? (int)attr->i : 0;
     switch (e->node->op) {
+    case MW_OP_RUN_AFTER:
     case MW_OP_RESHAPE:
     case MW_OP_SCAN_CARRY:
     case MW_OP_SCAN_NEXT:

@@ -4,6 +4,7 @@
 #include "tests/reference/combine.h"
 
 #include <math.h>
+#include <string.h>
 
 uint64_t random_next(uint64_t *state)
 {
@@ -220,6 +221,18 @@ static Spread sharded(MwArena *arena, const Spread *source, int axis, int dim)
     return result;
 }
 
+/* Every device gets what the next one along the axis has. */
+static Spread shifted(MwArena *arena, const Spread *source, int axis)
+{
+    Spread result = spread_new(arena, &source->mesh, &source->local);
+    for (int device = 0; device < mw_mesh_devices(&source->mesh); device++) {
+        const int next = (coordinate_of(&source->mesh, device, axis) + 1) % source->mesh.size[axis];
+        memcpy(result.at[device], source->at[neighbour(&source->mesh, device, axis, next)],
+               sizeof(double) * (size_t)mw_tensor_elements(&source->local));
+    }
+    return result;
+}
+
 Spread spread_collective(MwArena *arena, const Spread *source, MwOp op, int axis, int dim,
                          int from_dim, MwCombine combine)
 {
@@ -234,6 +247,8 @@ Spread spread_collective(MwArena *arena, const Spread *source, MwOp op, int axis
     case MW_OP_REDUCE_SCATTER:
         between = combined_along(arena, source, axis, combine);
         return sharded(arena, &between, axis, dim);
+    case MW_OP_RING_SHIFT:
+        return shifted(arena, source, axis);
     case MW_OP_ALL_TO_ALL:
         between = gathered(arena, source, axis, from_dim);
         return sharded(arena, &between, axis, dim);

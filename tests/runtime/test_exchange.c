@@ -63,8 +63,8 @@ static double combined(const Test *test, const MwExchange *exchange, int64_t ind
     return result;
 }
 
-/* A period of the elements of the result on this rank from member `member` (of ALL_GATHER and
- * ALL_TO_ALL) or from all, from the first one of its block on. */
+/* A period of the elements of the result on this rank from member `member` (of ALL_GATHER,
+ * ALL_TO_ALL and RING_SHIFT) or from all, from the first one of its block on. */
 static void expected_period(const Test *test, const MwExchange *exchange, int member,
                             double expected[PERIOD])
 {
@@ -87,11 +87,13 @@ static bool is_right(const Test *test, const MwExchange *exchange, int64_t resul
                        : exchange->type == MW_BF16               ? 1.0 / 128
                        : exchange->type == MW_F16                ? 1.0 / 1024
                                                                  : 1e-6;
-    const bool combines = mw_collective_info(exchange->kind)->combines;
-    const int members = combines ? 1 : test->mesh.size[exchange->axis];
+    const int ways = test->mesh.size[exchange->axis];
+    const int members = mw_collective_info(exchange->kind)->joins ? ways : 1;
+    const int first =
+        exchange->kind == MW_RING_SHIFT ? (test->coordinate[exchange->axis] + 1) % ways : 0;
     for (int m = 0; m < members; m++) {
         double period[PERIOD];
-        expected_period(test, exchange, m, period);
+        expected_period(test, exchange, first + m, period);
         const int64_t block = result / members;
         for (int64_t i = 0; i < block; i++) {
             double expected = period[i % PERIOD];

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order of a step: of gpt, split over the batch, gradients are summed over the devices while
- * the backward goes on, where the device does both at once, and after it where it does not. */
+ * the backward goes on, where the device does both at once, and after it where it does not; and the
+ * keys of a ring travel while others are attended to. */
 #include "runtime/check/check.h"
 #include "runtime/exec/commands.h"
+#include "runtime/plan/routine.h"
 
 #include "codegen/plan/build.h"
 #include "codegen/plan/storage.h"
@@ -15,19 +17,24 @@
 
 static MwArena *arena;
 
-static MwPlan *plan_gpt(int micro_batches, const char *backend)
+/* A model with what it is compiled for. */
+typedef struct {
+    const char *path, *mesh, *backend;
+    const MwDefine *defines;
+    int define_count;
+    MwCompileOptions options;
+} Case;
+
+static MwPlan *plan_of(const Case *c)
 {
-    static const MwDefine defines[] = {{"layers", "4"}, {"batch", "32"},  {"seq", "64"},
-                                       {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
     MwDiags *diags = mw_diags_new(arena);
-    MwCluster cluster = test_cluster(2);
-    cluster.backend = backend;
-    MwCompilation compilation = {.arena = arena, .cluster = &cluster};
-    compilation.options = (MwCompileOptions){.stages = 1, .micro_batches = micro_batches};
-    ck_assert(mw_mesh_parse("2", &compilation.options.mesh));
+    MwCompilation compilation = {.arena = arena, .options = c->options};
+    ck_assert(mw_mesh_parse(c->mesh, &compilation.options.mesh));
+    MwCluster cluster = test_cluster(mw_mesh_devices(&compilation.options.mesh));
+    cluster.backend = c->backend;
+    compilation.cluster = &cluster;
     compilation.graph =
-        mw_graph_load(arena, mw_interner_new(arena), SOURCE_ROOT "/models/gpt.graph", defines,
-                      MW_COUNT(defines), diags);
+        mw_graph_load(arena, mw_interner_new(arena), c->path, c->defines, c->define_count, diags);
     MwPipelineOptions pipeline = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT};
     bool good = compilation.graph && mw_pipeline_run(&compilation, &pipeline, diags);
     MwPlan *plan = good ? mw_plan_build(&compilation, "gpt.graph", diags) : NULL;
@@ -35,6 +42,18 @@ static MwPlan *plan_gpt(int micro_batches, const char *backend)
     mw_diags_print(diags, stderr);
     ck_assert(good);
     return plan;
+}
+
+static MwPlan *plan_gpt(int micro_batches, const char *backend)
+{
+    static const MwDefine defines[] = {{"layers", "4"}, {"batch", "32"},  {"seq", "64"},
+                                       {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
+    return plan_of(&(Case){.path = SOURCE_ROOT "/models/gpt.graph",
+                           .mesh = "2",
+                           .backend = backend,
+                           .defines = defines,
+                           .define_count = MW_COUNT(defines),
+                           .options = {.stages = 1, .micro_batches = micro_batches}});
 }
 
 static MwCommandList commands_of(const MwPlan *plan, MwQueue collectives)
@@ -141,6 +160,82 @@ START_TEST(results_of_sums_have_memory_early_if_there_is_enough)
 }
 END_TEST
 
+/* ---- Rings ---- */
+
+/* Pretended times: shifts of all that travels in a step of a ring take less than its attention. */
+enum { ATTENTION = 1000, SHIFT = 200, OTHER = 1 };
+
+static int time_of(const MwPlanMesh *mesh, const MwCommand *command)
+{
+    if (command->kind != MW_COMMAND_INSTR)
+        return OTHER;
+    const MwPlanInstr *instr = instr_of(mesh, command);
+    if (instr->kind == MW_INSTR_COLLECTIVE)
+        return instr->target == MW_RING_SHIFT ? SHIFT : OTHER;
+    return instr->kind == MW_INSTR_ROUTINE &&
+                   (instr->target == MW_ROUTINE_SDPA || instr->target == MW_ROUTINE_SDPA_GRAD)
+               ? ATTENTION
+               : OTHER;
+}
+
+/* When all commands are done, with each queue in order and its waits. */
+static int end_of(const MwPlanMesh *mesh, const MwCommandList *commands)
+{
+    int *events = MW_NEW(arena, int, commands->event_count), queues[2] = {0};
+    for (int i = 0; i < commands->count; i++) {
+        const MwCommand *command = &commands->at[i];
+        int *queue = &queues[command->queue];
+        if (command->wait_event >= 0)
+            *queue = (int)mw_max(*queue, events[command->wait_event]);
+        *queue += time_of(mesh, command);
+        if (command->record_event >= 0)
+            events[command->record_event] = *queue;
+    }
+    return (int)mw_max(queues[0], queues[1]);
+}
+
+/* Of a layer all shifts are hidden but those that bring the gradients of keys and values home. */
+START_TEST(keys_travel_while_others_are_attended_to)
+{
+    enum { WAYS = 4, LAYERS = 2 };
+    static const char *const pins[] = {"layers.*.attention.sdpa.0=ring",
+                                       "grad.layers.*.attention.q=ring"};
+    static const MwDefine defines[] = {{"layers", "2"}, {"batch", "2"},   {"seq", "256"},
+                                       {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
+    const MwPlan *plan = plan_of(&(Case){.path = SOURCE_ROOT "/models/gpt.graph",
+                                         .mesh = "4",
+                                         .backend = _i ? "cpu" : "cuda",
+                                         .defines = defines,
+                                         .define_count = MW_COUNT(defines),
+                                         .options = {.stages = 1,
+                                                     .micro_batches = 1,
+                                                     .remat = MW_REMAT_NONE,
+                                                     .pins = pins,
+                                                     .pin_count = MW_COUNT(pins)}});
+    const MwPlanMesh *mesh = &plan->meshes[0];
+    const MwCommandList commands =
+        commands_of(plan, _i ? MW_QUEUE_COMPUTE : MW_QUEUE_COMMUNICATION);
+    int shifts = 0, others = 0;
+    double all_s = 0;
+    for (int i = 0; i < commands.count; i++) {
+        shifts += time_of(mesh, &commands.at[i]) == SHIFT;
+        others += time_of(mesh, &commands.at[i]) == OTHER;
+        if (commands.at[i].kind == MW_COMMAND_INSTR)
+            all_s += instr_of(mesh, &commands.at[i])->time_s;
+    }
+    const int attention = LAYERS * 2 * WAYS * ATTENTION;
+    const int seen = _i ? shifts : LAYERS * 2;
+    ck_assert_int_eq(shifts, LAYERS * (2 * 2 * (WAYS - 1) + 2 * WAYS));
+    ck_assert_int_ge(end_of(mesh, &commands), attention + seen * SHIFT);
+    ck_assert_int_le(end_of(mesh, &commands), attention + seen * SHIFT + others);
+    /* the prediction knows it */
+    if (_i)
+        ck_assert_double_eq_tol(mesh->costs.step_s, all_s, 1e-9);
+    else
+        ck_assert_double_lt(mesh->costs.step_s, all_s);
+}
+END_TEST
+
 static void setup(void)
 {
     arena = mw_arena_new();
@@ -160,6 +255,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, gradients_are_summed_while_the_backward_goes_on, 0, 2);
     tcase_add_loop_test(tests, where_collectives_block_the_plans_order_holds, 0, 2);
+    tcase_add_loop_test(tests, keys_travel_while_others_are_attended_to, 0, 2);
     tcase_add_test(tests, results_of_sums_have_memory_early_if_there_is_enough);
     return run_suite(suite);
 }

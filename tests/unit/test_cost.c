@@ -99,6 +99,11 @@ START_TEST(collectives_cost_what_the_formulas_say)
         /* A flat tree: 2 log2(4) messages far, the other 2 * (5 - 2) near. */
         {"cuda", "32", MW_ALL_REDUCE, 0, 1, 20e-6 + 4 * 5e-6 + 6 * 1e-6 + 2 / 25e9},
         {"cpu", "1", MW_ALL_REDUCE, 0, 1e8, 0},
+        /* One message to a neighbour. Where the axis crosses nodes, the last device of a node sends
+         * over the network, for each of the groups that share it. */
+        {"cpu", "4x8", MW_RING_SHIFT, 1, 1e8, 10e-6 + 1e-6 + 1e-3},
+        {"cuda", "32", MW_RING_SHIFT, 0, 1e8, 20e-6 + 5e-6 + 1e8 / 6.25e9},
+        {"cuda", "4x8", MW_RING_SHIFT, 0, 1e8, 20e-6 + 5e-6 + 8e8 / 25e9},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
         MwCluster cluster = test_cluster(cases[i].backend);

@@ -51,13 +51,21 @@ static void plan_text(Form *form, const char *text)
          mw_graph_parse(form->arena, mw_interner_new(form->arena), &source, NULL, 0, form->diags));
 }
 
-static void plan_gpt(Form *form, const MwDefine *defines)
+static void plan_gpt_in(Form *form, MwType precision, const MwDefine *defines)
 {
     int count = 0;
     while (defines[count].name)
         count++;
-    plan(form, mw_graph_load(form->arena, mw_interner_new(form->arena),
-                             SOURCE_ROOT "/models/gpt.graph", defines, count, form->diags));
+    MwGraph *graph = mw_graph_load(form->arena, mw_interner_new(form->arena),
+                                   SOURCE_ROOT "/models/gpt.graph", defines, count, form->diags);
+    ck_assert_ptr_nonnull(graph);
+    graph->precision = precision;
+    plan(form, graph);
+}
+
+static void plan_gpt(Form *form, const MwDefine *defines)
+{
+    plan_gpt_in(form, MW_F32, defines);
 }
 
 static const MwReportNode *node_of(const Form *form, const char *name)
@@ -321,6 +329,71 @@ START_TEST(a_long_sequence_is_split)
 }
 END_TEST
 
+/* Plans a layer of gpt in bf16 on four DGX A100, with a mesh axis across them. */
+static Form plan_on_nodes(MwArena *arena, const char *seq, const char *const *pins, int pin_count)
+{
+    MwDiags *diags = mw_diags_new(arena);
+    const MwCluster *cluster =
+        mw_cluster_load(arena, SOURCE_ROOT "/clusters/dgx-a100-4.cluster", diags);
+    mw_diags_print(diags, stderr);
+    ck_assert_ptr_nonnull(cluster);
+    Form form = form_new(*cluster, "4x8");
+    form.compilation.options.micro_batches = 1;
+    form.compilation.options.pins = pins;
+    form.compilation.options.pin_count = pin_count;
+    plan_gpt_in(&form, MW_BF16,
+                (MwDefine[]){{"layers", "1"},
+                             {"batch", "1"},
+                             {"seq", seq},
+                             {"width", "1024"},
+                             {"heads", "8"},
+                             {"vocab", "512"},
+                             {0}});
+    return form;
+}
+
+static const char *const not_in_rings[] = {"layers.*.attention.sdpa.0=no ring",
+                                           "grad.layers.*.attention.q=no ring"};
+
+/* Nodes that share a long sequence, each with all heads of a part of it: keys and values go round
+ * the nodes, and their way is hidden, which is worth the work of combining. */
+START_TEST(keys_of_a_long_sequence_go_round_the_nodes)
+{
+    MwArena *arena = mw_arena_new();
+    Form form = plan_on_nodes(arena, "65536", NULL, 0);
+    Form other = plan_on_nodes(arena, "65536", not_in_rings, MW_COUNT(not_in_rings));
+    const char *const nodes[] = {"layers.0.attention.sdpa.0", "grad.layers.0.attention.q"};
+    for (int i = 0; i < MW_COUNT(nodes); i++)
+        for (int k = 0; k < 3; k++)
+            check_operand(&form, nodes[i], k, "[R, S0, S1, R]");
+    check_spec(&form, nodes[0], "[R, S0, S1, R]");
+    ck_assert_int_eq(count_collectives(&form, MW_PHASE_FORWARD, MW_RING_SHIFT, 0, 0), 2 * 3);
+    ck_assert_int_eq(count_collectives(&form, MW_PHASE_BACKWARD, MW_RING_SHIFT, 0, 0),
+                     2 * 3 + 2 * 4);
+    for (int k = 0; k < node_of(&form, nodes[0])->collective_count; k++)
+        ck_assert_double_eq(node_of(&form, nodes[0])->collectives[k].time_s, 0);
+    check_operand(&other, nodes[0], 1, "[R, R, S1, R]");
+    ck_assert_double_lt(form.compilation.stages[0].sharding->objective_s,
+                        other.compilation.stages[0].sharding->objective_s);
+    mw_arena_free(&form.arena);
+    mw_arena_free(&other.arena);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* In a shorter one the combining takes longer than the keys to all nodes. */
+START_TEST(keys_of_a_shorter_sequence_are_gathered)
+{
+    MwArena *arena = mw_arena_new();
+    Form form = plan_on_nodes(arena, "16384", NULL, 0);
+    for (int phase = MW_PHASE_FORWARD; phase <= MW_PHASE_BACKWARD; phase++)
+        for (int axis = 0; axis < 2; axis++)
+            ck_assert_int_eq(count_collectives(&form, phase, MW_RING_SHIFT, axis, 0), 0);
+    mw_arena_free(&form.arena);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* A few queries read a long sequence (Jaegle et al., Perceiver, 2021): its keys and values stay
  * where they are, and what moves is what they give the queries. */
 static const char long_memory[] = "model m {\n"
@@ -422,6 +495,8 @@ int main(void)
     tcase_add_test(tests, a_large_vocabulary_is_split);
     tcase_add_test(tests, rows_between_products_are_split);
     tcase_add_test(tests, a_long_sequence_is_split);
+    tcase_add_test(tests, keys_of_a_long_sequence_go_round_the_nodes);
+    tcase_add_test(tests, keys_of_a_shorter_sequence_are_gathered);
     tcase_add_test(tests, a_long_memory_stays_split);
     tcase_add_test(tests, flat_tokens_stay_where_they_are);
     tcase_add_test(tests, slow_links_carry_gradients_fast_ones_activations);

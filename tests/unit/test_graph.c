@@ -79,11 +79,16 @@ static void add_pins(Model *model)
 {
     TestGraph *test = &model->test;
     MwGraph *graph = test->graph;
-    MwPin pin = {.value = model->w, .has_spec = true, .stage = 2, .remat = -1};
+    MwPin pin = mw_pin_new(model->w);
+    pin.has_spec = true;
+    pin.stage = 2;
     pin.spec = mw_spec_with_partial(mw_spec_with_dim(pin.spec, 1, 1), 2, MW_COMBINE_SUM);
     mw_vec_push(test->arena, &graph->pins, pin);
     MwValueId right = mw_graph_find(graph, intern(test, "part.1"));
-    mw_vec_push(test->arena, &graph->pins, ((MwPin){.value = right, .stage = -1, .remat = 0}));
+    pin = mw_pin_new(right);
+    pin.ring = true;
+    pin.remat = false;
+    mw_vec_push(test->arena, &graph->pins, pin);
 }
 
 static Model model_new(void)
@@ -145,7 +150,8 @@ START_TEST(a_dump_shows_everything)
         "repeat = [1, 2], spec = [R, S0] +P1, stage = 2\n"
         "  h = einsum(x, layers.1.w, equation = \"ab,bc->ac\") with scope = layers.1.parts.2.mlp, "
         "repeat = [1, 2]\n"
-        "  part.0, part.1 = split(h, axis = 1, sizes = [2, 4]) with remat.1 = false\n"
+        "  part.0, part.1 = split(h, axis = 1, sizes = [2, 4]) with ring.1 = true, "
+        "remat.1 = false\n"
         "  loss = reduce_sum(part.0, axes = [0, 1])\n"
         "  _6 = constant(shape = [8, 6], type = f32, value = 0.1) with phase = backward\n"
         "  dw = einsum(x, _6, equation = \"ab,ac->bc\") with phase = backward_weight, "
@@ -364,7 +370,7 @@ static const struct {
     {two_pins, "'layers.1.w' has two pins"},
     {pin_axis_twice, "the spec pinned to 'layers.1.w' does not fit it"},
     {pin_no_dim, "the spec pinned to 'layers.1.w' does not fit it"},
-    {pin_remat, "the stage or remat pinned to 'part.1' is not possible"},
+    {pin_remat, "the ring, stage or remat pinned to 'part.1' is not possible"},
     {loss_no_scalar, "metric 'loss' is f32[4, 6] and not f32[]"},
     {loss_in_backward, "metric 'loss' runs backward"},
 };

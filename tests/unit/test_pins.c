@@ -3,6 +3,7 @@
 #include "frontend/frontend.h"
 #include "passes/pass.h"
 #include "passes/sharding/report.h"
+#include "passes/sharding/result.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
@@ -112,6 +113,74 @@ START_TEST(pins_are_honoured)
         ck_assert_msg(p.ok, "%s", p.messages);
         ck_assert_str_eq(chosen(&p, cases[i].value, text), cases[i].spec);
         ck_assert(is_pinned(&p, cases[i].value));
+        finish(&p);
+    }
+}
+END_TEST
+
+static const char attention[] = "model m {\n"
+                                "  input q: f32[2, 8, 1, 4]\n"
+                                "  input k: f32[2, 8, 1, 4]\n"
+                                "  h = sdpa(q, k, k)%s\n"
+                                "  output h\n"
+                                "}\n";
+
+static bool has_ring(const Planned *p, const char *name)
+{
+    const MwGraph *graph = p->compilation.stages[0].graph;
+    MwValueId value = mw_graph_find(graph, mw_intern(graph->interner, name));
+    return mw_sharding_strategy(p->compilation.stages[0].sharding, mw_value(graph, value)->node)
+               ->ring.ways > 1;
+}
+
+START_TEST(rings_are_pinned)
+{
+    static const struct {
+        const char *annotation, *pins[2], *mesh;
+        int pin_count;
+        bool ring;
+        const char *message; /* NULL: it is honoured */
+    } cases[] = {
+        {" with ring = true", {0}, "2", 0, true, NULL},
+        {" with ring = true, spec = [S0, S1, R, R]", {0}, "2x2", 0, true, NULL},
+        {" with ring = true", {"h=[S0, S1, R, R]"}, "2x2", 1, true, NULL},
+        {" with ring = false", {"h=[R, S0, R, R]"}, "2", 1, false, NULL},
+        {"", {"h=ring"}, "4", 1, true, NULL},
+        {"", {"h=no ring", "h=[R, S0, R, R]"}, "4", 2, false, NULL},
+        {"", {"h=ring", "h=[R, S0, R, R]"}, "4", 2, true, NULL},
+        {" with ring = true", {0}, "1", 0, false, NULL}, /* nothing to go round */
+        {" with ring = true",
+         {"h=no ring"},
+         "2",
+         1,
+         false,
+         "--pin h=no ring: h is pinned to ring already\n"
+         "  m.graph:4:26: note: by this annotation"},
+        {"",
+         {"h=ring", "h=[S0, R, R, R]"},
+         "2",
+         2,
+         false,
+         "cannot pin h to ring on a mesh of 2: operator sdpa has no ring beside what else is "
+         "pinned"},
+        {"",
+         {"k=ring"},
+         "2",
+         1,
+         false,
+         "cannot pin k to ring on a mesh of 2: operator input has no ring there"},
+        {"", {"h=rings"}, "2", 1, false, "--pin h=rings: not of the form NAME=SPEC"},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        Planned p = plan_text(attention, cases[i].annotation, cases[i].pins, cases[i].pin_count,
+                              cases[i].mesh);
+        run(&p);
+        ck_assert_msg(p.ok == !cases[i].message, "case %d: %s", i, p.messages);
+        if (p.ok)
+            ck_assert_msg(has_ring(&p, "h") == cases[i].ring, "case %d", i);
+        else
+            ck_assert_msg(strstr(p.messages, cases[i].message), "%s\nis not in\n%s",
+                          cases[i].message, p.messages);
         finish(&p);
     }
 }
@@ -274,6 +343,7 @@ int main(void)
     Suite *suite = suite_create("pins");
     TCase *tests = tcase_create("all");
     tcase_add_test(tests, pins_are_honoured);
+    tcase_add_test(tests, rings_are_pinned);
     tcase_add_test(tests, a_value_can_be_pinned_partial);
     tcase_add_test(tests, impossible_pins_are_refused_with_the_reason);
     tcase_add_test(tests, every_mesh_says_why_not);

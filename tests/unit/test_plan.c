@@ -60,11 +60,16 @@ START_TEST(printing_and_parsing_are_inverse)
         MwPlan *sample = sample_plan(arena, ranks, 2);
         sample->meshes[0].weights[1].is_padded = true;
         sample->meshes[0].weights[1].padded = sample->meshes[0].weights[1].global;
+        sample->meshes[0].programs[0].instrs[1].args[4] = (MwPlanArg){
+            .kind = MW_ARG_SHIFTED, .axes = 3, .block_stride = 64, .axis = 1, .places = 2};
         const char *text = printed(sample);
         MwPlan *plan = parsed(text, &shown);
         ck_assert_str_eq(shown, "");
         ck_assert_ptr_nonnull(plan);
         ck_assert(plan->meshes[0].weights[1].is_padded && !plan->meshes[0].weights[0].is_padded);
+        const MwPlanArg *arg = &plan->meshes[0].programs[0].instrs[1].args[4];
+        ck_assert(arg->kind == MW_ARG_SHIFTED && arg->axes == 3 && arg->block_stride == 64);
+        ck_assert(arg->axis == 1 && arg->places == 2);
         ck_assert_str_eq(printed(plan), text);
     }
 }

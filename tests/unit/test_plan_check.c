@@ -51,6 +51,17 @@ enum { REDUCE_LOSS, REDUCE_GRADIENT, DESCEND };
         __VA_ARGS__;                                                                               \
     }
 
+/* Makes a position that of the device `places` further along an axis. */
+static void shift_position(Good *good, int axis, int places)
+{
+    MwPlanArg *arg = &good->forward[DIFF].args[2];
+    *arg = (MwPlanArg){.kind = MW_ARG_SHIFTED,
+                       .axes = arg->axes,
+                       .block_stride = arg->block_stride,
+                       .axis = axis,
+                       .places = places};
+}
+
 BREAK(no_micro_batches, good->plan->micro_batches = 0)
 BREAK(more_ranks, good->plan->rank_count = 3)
 BREAK(shifted_mesh, good->mesh->first_rank = 1)
@@ -115,6 +126,10 @@ BREAK(bound_rows, good->mesh->inputs[0].bounds = beyond_rows; good->mesh->inputs
 BREAK(bound_axis, good->mesh->inputs[0].bounds = beyond_axes; good->mesh->inputs[0].bound_count = 1)
 BREAK(position_axes, good->forward[DIFF].args[2].axes = 2)
 BREAK(position_stride, good->forward[DIFF].args[2].micro_stride = INT64_MAX)
+BREAK(shifted_axis, shift_position(good, 1, 1))
+BREAK(shifted_home, shift_position(good, 0, 0))
+BREAK(shifted_beyond, shift_position(good, 0, 2))
+BREAK(shifted_whole, shift_position(good, 0, 1); good->forward[DIFF].args[2].axes = 0)
 BREAK(position_runs, good->mesh->programs[0].loops[0].runs = 1 << 20;
       good->forward[DIFF].args[2].loop_stride = INT64_MAX / (1 << 20))
 BREAK(position_outside, good->mesh->programs[0].loop_count = 0)
@@ -272,6 +287,10 @@ static const struct {
     {bound_axis, "input 'x', bound 0: below 5 in [0, 1) of axis 2 is none of it"},
     {position_axes, "argument 2 is a position on axes that do not exist"},
     {position_stride, "argument 2 is a position with strides"},
+    {shifted_axis, "argument 2 is of a device 1 places along axis 1"},
+    {shifted_home, "argument 2 is of a device 0 places along axis 0"},
+    {shifted_beyond, "argument 2 is of a device 2 places along axis 0"},
+    {shifted_whole, "argument 2 is of a device 1 places along axis 0"},
     {position_runs, "argument 2 is a position with strides"},
     {position_outside, "argument 2 moves on with the runs of a loop, and it is in none"},
     {position_of_routine, "argument 18 moves on with the runs of a loop, which only kernels do"},

@@ -368,7 +368,7 @@ static Evaluated local_new(const Split *split)
         MwTensor type = local_type(split, operand_type(split->whole, k), &split->rule.operands[k]);
         operands[k] = test_add(&local.test, &(MwNodeSpec){.op = MW_OP_INPUT, .given = &type});
     }
-    MwAttr attrs[8];
+    MwAttr attrs[16];
     memcpy(attrs, node->attrs, sizeof *attrs * (size_t)node->attr_count);
     for (int i = 0; i < node->attr_count; i++)
         localise_attr(split, &local.test, &attrs[i]);

@@ -5,6 +5,7 @@
 #include "tests/reference/spread.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/graphs.h"
+#include "tests/unit/op_text.h"
 #include "tests/unit/specs.h"
 #include "tests/unit/support.h"
 
@@ -226,11 +227,72 @@ START_TEST(attention_splits_queries_or_keys)
                "[R, R, R, R] [R, S0, R, R] [R, S0, R, R] -> [R, R, R, R] +P0 [R, R, R]\n"
                "[R, R, S0, R] [R, R, S0, R] [R, R, S0, R] -> [R, R, S0, R] [R, R, S0]\n"
                "[R, S0, R, R] [R, R, R, R] [R, R, R, R] -> [R, S0, R, R] [R, S0, R]\n"
+               "[R, S0, R, R] [R, S0, R, R] [R, S0, R, R] -> [R, S0, R, R] [R, S0, R]\n"
                "[S0, R, R, R] [S0, R, R, R] [S0, R, R, R] -> [S0, R, R, R] [S0, R, R]\n");
     check_list(&t, test_op3(&t, MW_OP_SDPA, q, k, v), "4", MW_STRATEGY_PLAIN, /* 2 key heads */
                "[R, R, R, R] [R, R, R, R] [R, R, R, R] -> [R, R, R, R] [R, R, R]\n"
                "[R, R, R, R] [R, S0, R, R] [R, S0, R, R] -> [R, R, R, R] +P0 [R, R, R]\n"
-               "[R, S0, R, R] [R, R, R, R] [R, R, R, R] -> [R, S0, R, R] [R, S0, R]\n");
+               "[R, S0, R, R] [R, R, R, R] [R, R, R, R] -> [R, S0, R, R] [R, S0, R]\n"
+               "[R, S0, R, R] [R, S0, R, R] [R, S0, R, R] -> [R, S0, R, R] [R, S0, R]\n");
+    test_graph_free(&t);
+}
+END_TEST
+
+/* Rings: along one axis, of no more devices than a plan has nodes for, and where what travels is
+ * split over nothing that stays. Both work on all blocks, as where keys are gathered. */
+START_TEST(keys_go_round_the_devices)
+{
+    static const struct {
+        const char *operands, *mesh;
+        int rings; /* strategies with one */
+    } cases[] = {
+        {"f32[1, 64, 1, 16]; f32[1, 64, 1, 16]; f32[1, 64, 1, 16]", "4", 1},
+        {"f32[1, 64, 1, 16]; f32[1, 64, 1, 16]; f32[1, 64, 1, 16]", "16", 1},
+        {"f32[1, 64, 1, 16]; f32[1, 64, 1, 16]; f32[1, 64, 1, 16]", "32", 0},
+        {"f32[1, 6, 1, 16]; f32[1, 64, 1, 16]; f32[1, 64, 1, 16]", "4", 0}, /* 6 queries */
+        {"f32[1, 64, 1, 16]; f32[1, 6, 1, 16]; f32[1, 6, 1, 16]", "4", 0},  /* 6 keys */
+        /* each axis beside queries or keys over the other, or nothing */
+        {"f32[1, 64, 1, 16]; f32[1, 64, 1, 16]; f32[1, 64, 1, 16]", "2x2", 6},
+        {"f32[1, 64, 1, 16]; f32[1, 64, 1, 16]; f32[1, 64, 1, 16]; bool[1, 1, 1, 64]", "4", 1},
+        {"f32[1, 64, 1, 16]; f32[1, 64, 1, 16]; f32[1, 64, 1, 16]; bool[1, 1, 64, 1]", "4", 1},
+        {"f32[1, 64, 1, 16]; f32[1, 64, 1, 16]; f32[1, 64, 1, 16]; bool[1, 1, 64, 64]", "4", 0},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        TestGraph t = test_graph_new();
+        const bool is_masked = strstr(cases[i].operands, "bool");
+        const MwNodeId node = test_node(&t, is_masked ? "sdpa_masked" : "sdpa", cases[i].operands,
+                                        "causal = false; scale = 1");
+        const MwStrategyList *list =
+            strategies_on(&t, mw_node_result(t.graph, node, 0), cases[i].mesh, MW_STRATEGY_PLAIN);
+        int rings = 0;
+        for (int s = 0; s < list->count; s++)
+            rings += list->at[s].ring.ways > 1;
+        ck_assert_msg(rings == cases[i].rings, "case %d: %d rings", i, rings);
+        test_graph_free(&t);
+    }
+}
+END_TEST
+
+/* A block is a part of the keys; the last device sees all of those before, and half of its own. */
+START_TEST(a_ring_works_on_all_blocks)
+{
+    TestGraph t = test_graph_new();
+    const MwNodeId node =
+        test_node(&t, "sdpa", "f32[1, 64, 2, 16]; f32[1, 64, 2, 16]; f32[1, 64, 2, 16]",
+                  "causal = true; scale = 1");
+    const MwStrategyList *list =
+        strategies_on(&t, mw_node_result(t.graph, node, 0), "4", MW_STRATEGY_PLAIN);
+    const MwStrategy *ring = list->at;
+    while (ring < list->at + list->count && ring->ring.ways == 1)
+        ring++;
+    ck_assert_ptr_ne(ring, list->at + list->count);
+    const double block_flops = 4.0 * 2 * 16 * 16 * 16; /* heads, queries, keys, width */
+    ck_assert_int_eq(ring->ring.axis, 0);
+    ck_assert_int_eq(ring->ring.ways, 4);
+    ck_assert_uint_eq(ring->ring.operands, 6); /* k and v */
+    ck_assert_uint_eq(ring->ring.results, 0);
+    ck_assert_double_eq_tol(ring->ring.block.flops, block_flops, 1e-6);
+    ck_assert_double_eq_tol(ring->work.flops, 3.5 * block_flops, 1e-6);
     test_graph_free(&t);
 }
 END_TEST
@@ -353,6 +415,8 @@ int main(void)
     tcase_add_test(tests, rows_and_reductions);
     tcase_add_test(tests, look_ups_split_their_table);
     tcase_add_test(tests, attention_splits_queries_or_keys);
+    tcase_add_test(tests, keys_go_round_the_devices);
+    tcase_add_test(tests, a_ring_works_on_all_blocks);
     tcase_add_test(tests, broadcast_operands_stay_whole);
     tcase_add_loop_test(tests, views_keep_what_devices_hold, 0, MW_COUNT(reshapes));
     tcase_add_test(tests, lists_are_interned_by_structure);
