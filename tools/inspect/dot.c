@@ -34,10 +34,8 @@ static void add_operator(MwText *out, int mesh, int index, const MwPlanOperator 
                    mw_spec_string(out->arena, op->spec, op->rank));
     if (op->compute_s > 0)
         mw_text_printf(out, "\\n%s", mw_seconds_text(out->arena, op->compute_s));
-    for (int i = 0; i < op->collective_count; i++)
-        mw_text_printf(out, "\\n%s/%d %s", mw_collective_name(op->collectives[i].kind),
-                       op->collectives[i].axis,
-                       mw_bytes_text(out->arena, (double)op->collectives[i].bytes));
+    if (op->collective_count)
+        mw_text_printf(out, "\\n%s", mw_inspect_collectives(out->arena, op, "\\n"));
     mw_text_printf(out, "\", fillcolor=\"%s\"%s];\n", phase_colour(op->phase),
                    op->collective_count ? ", penwidth=2, color=\"#b03030\"" : "");
     for (int i = 0; i < op->operand_count; i++)

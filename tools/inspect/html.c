@@ -49,13 +49,7 @@ static void add_operator(MwText *out, const MwPlanOperator *op)
     mw_html_cell(out, operands.at);
     mw_html_seconds(out, op->compute_s);
     mw_html_seconds(out, op->communication_s);
-    MwText collectives = {.arena = arena};
-    mw_text_add(&collectives, "");
-    for (int i = 0; i < op->collective_count; i++)
-        mw_text_printf(&collectives, "%s/%d %s ", mw_collective_name(op->collectives[i].kind),
-                       op->collectives[i].axis,
-                       mw_bytes_text(arena, (double)op->collectives[i].bytes));
-    mw_html_cell(out, collectives.at);
+    mw_html_cell(out, mw_inspect_collectives(arena, op, ", "));
     const char *runner_up = op->has_runner_up ? mw_spec_string(arena, op->runner_up, op->rank) : "";
     mw_html_cell(out, op->pinned ? "pinned" : runner_up);
     double extra_s = op->has_runner_up && !op->pinned ? op->runner_up_extra_s : 0;

@@ -17,18 +17,6 @@ static const char *operands_text(MwArena *arena, const MwPlanOperator *op)
     return text.at;
 }
 
-static const char *collectives_text(MwArena *arena, const MwPlanOperator *op)
-{
-    MwText text = {.arena = arena};
-    mw_text_add(&text, "");
-    for (int i = 0; i < op->collective_count; i++) {
-        const MwPlanCollective *collective = &op->collectives[i];
-        mw_text_printf(&text, "%s%s/%d %s", i ? ", " : "", mw_collective_name(collective->kind),
-                       collective->axis, mw_bytes_text(arena, (double)collective->bytes));
-    }
-    return text.at;
-}
-
 static const char *runner_up_text(MwArena *arena, const MwPlanOperator *op)
 {
     if (op->pinned)
@@ -66,7 +54,7 @@ static void print_phase(MwText *text, Operators operators, MwPhase phase, const 
         cells[4] = operands_text(arena, op);
         cells[5] = mw_seconds_text(arena, op->compute_s);
         cells[6] = op->communication_s > 0 ? mw_seconds_text(arena, op->communication_s) : "";
-        cells[7] = collectives_text(arena, op);
+        cells[7] = mw_inspect_collectives(arena, op, ", ");
         cells[8] = runner_up_text(arena, op);
     }
     if (table.rows.count > 1)

@@ -87,3 +87,31 @@ const char *mw_tensor_string(MwArena *arena, const MwTensor *tensor)
     char buffer[MW_TENSOR_TEXT_BYTES];
     return mw_arena_strdup(arena, mw_tensor_text(tensor, buffer));
 }
+
+/* Whether two collectives of an operator read the same. */
+static bool is_alike(const MwPlanCollective *a, const MwPlanCollective *b)
+{
+    return a->kind == b->kind && a->axis == b->axis && a->bytes == b->bytes;
+}
+
+const char *mw_inspect_collectives(MwArena *arena, const MwPlanOperator *op, const char *separator)
+{
+    MwText text = {.arena = arena};
+    mw_text_add(&text, "");
+    for (int i = 0; i < op->collective_count; i++) {
+        const MwPlanCollective *collective = &op->collectives[i];
+        int before = 0, all = 0;
+        for (int k = 0; k < op->collective_count; k++) {
+            before += k < i && is_alike(&op->collectives[k], collective);
+            all += is_alike(&op->collectives[k], collective);
+        }
+        if (before)
+            continue;
+        mw_text_printf(&text, "%s%s/%d %s", text.bytes ? separator : "",
+                       mw_collective_name(collective->kind), collective->axis,
+                       mw_bytes_text(arena, (double)collective->bytes));
+        if (all > 1)
+            mw_text_printf(&text, " (x%d)", all);
+    }
+    return text.at;
+}

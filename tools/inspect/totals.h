@@ -31,6 +31,10 @@ typedef struct {
 /* The padded dimensions of the inputs, weights and outputs of a mesh, in `arena`; sets *count. */
 MwInspectPadding *mw_inspect_paddings(MwArena *arena, const MwPlanMesh *mesh, int *count);
 
+/* The collectives of an operator, in `arena`: "all_gather/1 2.1 MB, ring_shift/0 4.1 kB (x6)" with
+ * ", " between them. */
+const char *mw_inspect_collectives(MwArena *arena, const MwPlanOperator *op, const char *separator);
+
 /* Texts in `arena`: "[S0, R]"; "f32[8, 128]". */
 const char *mw_spec_string(MwArena *arena, MwSpec spec, int rank);
 const char *mw_tensor_string(MwArena *arena, const MwTensor *tensor);
