@@ -166,6 +166,19 @@ static double share_of_keys(const MwNode *node, double queries, double all_queri
     return fmin(share, (is_causal ? reach : 2 * reach - 1) / keys);
 }
 
+/* The positions from the first key up to the last query of the device that has the most work: of
+ * the whole sequence, or of the block where queries and keys are split alike. */
+static int64_t positions(const MwNode *node, const MwTensor *q)
+{
+    const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
+    if (!origin->ints.count)
+        return q->dim[1];
+    const MwAxes axes = mw_spec_dim(mw_node_spec(node, MW_ATTR_SPLIT), 1);
+    const bool is_own = axes && axes == mw_spec_dim(mw_node_spec(node, MW_ATTR_KEY_SPLIT), 1) &&
+                        !mw_node_attr(node, MW_ATTR_KEY_SHIFT)->ints.count;
+    return is_own ? q->dim[1] : origin->ints.at[1];
+}
+
 /* q is [batch, queries, heads, head], k is [batch, keys, groups, head]. */
 static void shape_attention(const WorkQuery *query, MwWork *work)
 {
@@ -177,9 +190,7 @@ static void shape_attention(const WorkQuery *query, MwWork *work)
     work->k = local_dim(query, q, q_map, 3);
     work->flops =
         mw_op_info(query->node->op)->flops_per_point * work->batch * work->m * work->n * work->k;
-    const MwAttr *origin = mw_node_attr(query->node, MW_ATTR_ORIGIN);
-    const int64_t queries = origin->ints.count ? origin->ints.at[1] : q->dim[1];
-    work->flops *= share_of_keys(query->node, work->m, (double)queries, work->n);
+    work->flops *= share_of_keys(query->node, work->m, (double)positions(query->node, q), work->n);
 }
 
 static void work_attention(const WorkQuery *query, MwWork *work)

@@ -177,6 +177,32 @@ START_TEST(attention_counts_what_the_mask_leaves)
 }
 END_TEST
 
+/* The step of a ring on one device: of its own block of keys a causal mask leaves half, of those of
+ * devices before all, and no device has more to do than the last one. */
+START_TEST(attention_of_a_ring_counts_its_block)
+{
+    static const int64_t whole[] = {2, 32, 6, 8}, keys[] = {2, 32, 3, 8}, shift[] = {0, 1};
+    Fixture f = fixture_new();
+    MwValueId q = INPUT(&f, MW_F32, 2, 8, 6, 8), k = INPUT(&f, MW_F32, 2, 8, 3, 8);
+    for (int is_shifted = 0; is_shifted < 2; is_shifted++) {
+        const MwSpec split = mw_spec_with_dim(mw_spec_replicated(), 1, 1);
+        MwAttr attrs[] = {
+            mw_attr_ints(MW_ATTR_ORIGIN, whole, 4),    mw_attr_spec(MW_ATTR_SPLIT, split, 4),
+            mw_attr_ints(MW_ATTR_KEY_ORIGIN, keys, 4), mw_attr_spec(MW_ATTR_KEY_SPLIT, split, 4),
+            {.key = MW_ATTR_CAUSAL, .i = true},        mw_attr_float(MW_ATTR_SCALE, 0.125),
+            mw_attr_ints(MW_ATTR_KEY_SHIFT, shift, 2)};
+        MwValueId out = add(&f, (MwNodeSpec){.op = MW_OP_SDPA,
+                                             .operands = (MwValueId[]){q, k, k},
+                                             .operand_count = 3,
+                                             .attrs = attrs,
+                                             .attr_count = MW_COUNT(attrs) - !is_shifted});
+        ck_assert_double_eq(work_of(&f, out, 0, 1).flops,
+                            4.0 * 2 * 6 * 8 * 8 * 8 * (is_shifted ? 1 : 0.5));
+    }
+    mw_arena_free(&f.arena);
+}
+END_TEST
+
 START_TEST(attention_counts_what_the_window_leaves)
 {
     static const struct {
@@ -226,6 +252,7 @@ int main(void)
     tcase_add_test(tcase, streams_read_operands_and_write_results);
     tcase_add_test(tcase, attention_counts_what_the_mask_leaves);
     tcase_add_test(tcase, attention_counts_what_the_window_leaves);
+    tcase_add_test(tcase, attention_of_a_ring_counts_its_block);
     tcase_add_test(tcase, a_table_costs_the_rows_that_are_put);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
