@@ -68,7 +68,8 @@ static const struct argp_option plan_options[] = {
     {"mesh", OPTION_MESH, "AxB", 0, "Pin the logical mesh, such as 2x4 (the best of all)",
      GROUP_PLAN},
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
-     "Pin the sharding of the values whose names match, as in 'layers.*.mlp.w1=[R, S1]'",
+     "Pin the sharding of the values whose names match, as in 'layers.*.mlp.w1=[R, S1]'; "
+     "GLOB=ring lets keys of attention go round the devices, 'GLOB=no ring' does not",
      GROUP_PLAN},
     {"layers", OPTION_LAYERS, "N", 0,
      "Cut the model into N layers, the units of stages (one for each iteration of its repeat)",
