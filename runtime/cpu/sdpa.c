@@ -208,9 +208,8 @@ typedef struct {
 /* The keys that query `s` sees, save for the mask. Both ends grow with s. */
 static Keys keys_seen(const Sizes *z, int64_t s)
 {
-    const int64_t at = z->position + s;
-    const int64_t ahead = z->causal ? 1 : z->window ? z->window : z->t;
-    const int64_t end = mw_min(z->t, mw_max(at + ahead, 0));
+    const int64_t at = z->position + s, ahead = z->causal ? 1 : z->window;
+    const int64_t end = ahead ? mw_min(z->t, mw_max(at + ahead, 0)) : z->t;
     return (Keys){z->window ? mw_min(mw_max(at - z->window + 1, 0), end) : 0, end};
 }
 

@@ -75,6 +75,8 @@ const Attention attentions[ATTENTIONS] = {
     {2, 70, 20, 2, 2, 8, true, 70, 0, .key_position = 300, .window = 50},
     {1, 70, 70, 2, 1, 72, false, 0, 8, .key_position = 90, .window = 40},
     {1, 130, 65, 1, 1, 128, true, 130, 0, .key_position = 195, .soft_cap = 3, .mask = "st"},
+    {1, 70, 60, 2, 1, 64, false, 0, 0, .key_position = 90},
+    {2, 33, 20, 2, 2, 8, false, 10, 0, .key_position = 300, .mask = "bt", .is_bool = true},
 };
 
 Call attention_call(MwRoutine routine, const Attention *z, MwType type)

@@ -18,7 +18,7 @@ typedef struct {
     int64_t key_position;
 } Attention;
 
-enum { ATTENTIONS = 39 };
+enum { ATTENTIONS = 41 };
 extern const Attention attentions[ATTENTIONS];
 
 /* The routine stands for that of the same kind with a mask, if the shape has one. */
