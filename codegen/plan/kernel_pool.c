@@ -51,24 +51,34 @@ static int find_kernel(const MwKernelPool *pool, const char *body, uint64_t hash
     return -1;
 }
 
-int mw_kernel_pool_add(MwKernelPool *pool, const MwLegal *legal, const MwUnit *unit,
-                       const MwKernelDef *kernel)
+static int add_kernel(MwKernelPool *pool, const MwLegal *legal, const MwUnit *unit,
+                      const MwKernelDef *kernel, MwKernelBody body)
 {
-    MwText body = {.arena = pool->arena};
-    pool->printer->body(&body, kernel);
-    uint64_t hash = mw_hash_bytes(body.at, body.bytes);
-    int index = find_kernel(pool, body.at, hash);
-    if (index >= 0)
-        return index;
-    index = pool->kernels.count;
+    const int index = pool->kernels.count;
     const char *name = kernel_name(pool->arena, legal, unit, index);
-    mw_kernel_print(&pool->source, name, unit_comment(pool->arena, legal, unit), body.at);
-    mw_vec_push(pool->arena, &pool->bodies, ((MwKernelBody){hash, body.at}));
+    mw_kernel_print(&pool->source, name, unit_comment(pool->arena, legal, unit), body.body);
+    mw_vec_push(pool->arena, &pool->bodies, body);
     mw_vec_push(pool->arena, &pool->kernels,
                 ((MwPlanKernel){.name = name,
                                 .operand_count = kernel->operands.count,
                                 .arg_count = kernel->args.count,
                                 .takes_sets = kernel->is_flat}));
+    return index;
+}
+
+/* Most bodies are there already, so that they are printed beside the pool. */
+int mw_kernel_pool_add(MwKernelPool *pool, const MwLegal *legal, const MwUnit *unit,
+                       const MwKernelDef *kernel)
+{
+    MwArena *scratch = mw_arena_new();
+    MwText body = {.arena = scratch};
+    pool->printer->body(&body, kernel);
+    const uint64_t hash = mw_hash_bytes(body.at, body.bytes);
+    int index = find_kernel(pool, body.at, hash);
+    if (index < 0)
+        index = add_kernel(pool, legal, unit, kernel,
+                           (MwKernelBody){hash, mw_arena_strdup(pool->arena, body.at)});
+    mw_arena_free(&scratch);
     return index;
 }
 

@@ -107,12 +107,13 @@ static void shift_results(RingCost *c)
 static void hide(RingCost *c, int first, double seconds)
 {
     double all = 0;
+    if (!mw_backend_named(c->model->cluster->backend)->overlaps)
+        return;
     for (int i = first; i < c->steps.count; i++)
         all += mw_seconds(c->steps.at[i].cost);
-    const double rest = all > seconds ? (all - seconds) / all : 0;
-    for (int i = first;
-         i < c->steps.count && mw_backend_named(c->model->cluster->backend)->overlaps; i++)
-        c->steps.at[i].cost = (int64_t)((double)c->steps.at[i].cost * rest);
+    const double seen = all > seconds ? (all - seconds) / all : 0;
+    for (int i = first; i < c->steps.count; i++)
+        c->steps.at[i].cost = (int64_t)((double)c->steps.at[i].cost * seen);
 }
 
 MwReshardPath mw_ring_path(MwArena *arena, const MwGraph *graph, MwNodeId id,
