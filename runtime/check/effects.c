@@ -189,7 +189,8 @@ static void follow_instr(Follow *follow, int program, int i, const bool *kept)
 }
 
 /* The second run of a loop stands for all that follow: what one run leaves to the next, and what
- * the loop writes and never reads, of which each run may write a part, must outlast a run. */
+ * kernels of the loop write and it never reads, of which each run may write a part, must outlast a
+ * run. What else runs writes all of a buffer, such as the memory that a routine works in. */
 static void follow_loop_again(Follow *follow, int program, const MwPlanLoop *loop)
 {
     const MwPlanMesh *mesh = follow->check->mesh;
@@ -198,7 +199,7 @@ static void follow_loop_again(Follow *follow, int program, const MwPlanLoop *loo
     for (int i = loop->first; i < loop->first + loop->count; i++) {
         const MwPlanInstr *instr = &mesh->programs[program].instrs[i];
         for (int k = 0; k < instr->operand_count; k++)
-            if (instr->operands[k].access != MW_ACCESS_WRITE)
+            if (instr->operands[k].access != MW_ACCESS_WRITE || instr->kind != MW_INSTR_KERNEL)
                 kept[instr->operands[k].buffer] = false;
     }
     for (int i = loop->first; i < loop->first + loop->count && loop->runs > 1; i++)
