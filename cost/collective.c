@@ -12,6 +12,7 @@
  *   two trees, pipelined: Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth
  *     broadcast, reduction and scan, Parallel Computing 35(12), 2009; which of them NCCL has: its
  *     src/graph/tuning.cc
+ * A ring shift is one message from each device to its neighbour.
  * An axis that spans nodes runs either one flat ring (tree) through all its devices, whose
  * latency is that of the network once per node and of the node's link elsewhere (NCCL,
  * tuning.cc), or level by level: within nodes, then between nodes on the remaining share, then

@@ -394,6 +394,40 @@ START_TEST(keys_of_a_shorter_sequence_are_gathered)
 }
 END_TEST
 
+static const char long_attention[] = "model m {\n"
+                                     "  input x: f32[1, 16384, 1, 64]\n"
+                                     "  weight wq: f32[64, 64] = normal(0.1)\n"
+                                     "  weight wk: f32[64, 64] = normal(0.1)\n"
+                                     "  weight wv: f32[64, 64] = normal(0.1)\n"
+                                     "  q = x @ wq\n"
+                                     "  o = sdpa(q, x @ wk, x @ wv)\n"
+                                     "  loss = sum(o * o)\n"
+                                     "  train loss with sgd(lr = 0.1)\n"
+                                     "}\n";
+
+/* Where shifts run by themselves a ring takes longer than gathering, but where there is no memory
+ * for all keys, there is for blocks of them. */
+START_TEST(keys_that_do_not_fit_go_round)
+{
+    Form roomy = form_new(test_cluster(4), "4"), tight = form_new(test_cluster(4), "4");
+    plan_text(&roomy, long_attention);
+    check_operand(&roomy, "grad.q", 1, "[R, R, R, R]");
+    tight.compilation.options.memory_bytes =
+        roomy.compilation.stages[0].sharding->peak_bytes * 4 / 5;
+    tight.compilation.options.micro_batches = 1;
+    tight.compilation.options.remat = MW_REMAT_NONE;
+    plan_text(&tight, long_attention);
+    check_spec(&tight, "grad.q", "[R, S0, R, R]");
+    check_operand(&tight, "grad.q", 1, "[R, S0, R, R]"); /* the most is live there */
+    ck_assert_int_le(tight.compilation.stages[0].sharding->peak_bytes,
+                     tight.compilation.options.memory_bytes);
+    ck_assert_double_gt(tight.compilation.stages[0].sharding->objective_s,
+                        roomy.compilation.stages[0].sharding->objective_s);
+    mw_arena_free(&roomy.arena);
+    mw_arena_free(&tight.arena);
+}
+END_TEST
+
 /* A few queries read a long sequence (Jaegle et al., Perceiver, 2021): its keys and values stay
  * where they are, and what moves is what they give the queries. */
 static const char long_memory[] = "model m {\n"
@@ -496,6 +530,7 @@ int main(void)
     tcase_add_test(tests, rows_between_products_are_split);
     tcase_add_test(tests, a_long_sequence_is_split);
     tcase_add_test(tests, keys_of_a_long_sequence_go_round_the_nodes);
+    tcase_add_test(tests, keys_that_do_not_fit_go_round);
     tcase_add_test(tests, keys_of_a_shorter_sequence_are_gathered);
     tcase_add_test(tests, a_long_memory_stays_split);
     tcase_add_test(tests, flat_tokens_stay_where_they_are);

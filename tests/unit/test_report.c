@@ -15,9 +15,10 @@ static const struct {
     const char *model, *mesh;
     int micro_batches;
     int64_t memory_bytes; /* 0: as the cluster says; else most cheap strategies do not fit */
+    bool rings;           /* keys of attention go round */
 } cases[] = {
     {"mlp", "1", 1},     {"mlp", "2x2", 1}, {"gpt", "4", 1},           {"gpt", "2x2", 2},
-    {"llama", "2x2", 1}, {"bert", "4", 4},  {"gpt", "4", 1, 14000000},
+    {"llama", "2x2", 1}, {"bert", "4", 4},  {"gpt", "4", 1, 14000000}, {"gpt", "4", 2, 0, true},
 };
 
 typedef struct {
@@ -26,6 +27,9 @@ typedef struct {
     MwCluster cluster;
     MwCompilation compilation;
 } Planned;
+
+static const char *const rings[] = {"layers.*.attention.sdpa.0=ring",
+                                    "grad.layers.*.attention.q=ring"};
 
 static Planned *plan_case(int i)
 {
@@ -38,6 +42,8 @@ static Planned *plan_case(int i)
     c->cluster = &p->cluster;
     c->options.micro_batches = cases[i].micro_batches;
     c->options.memory_bytes = cases[i].memory_bytes;
+    c->options.pins = rings;
+    c->options.pin_count = cases[i].rings ? MW_COUNT(rings) : 0;
     ck_assert(mw_mesh_parse(cases[i].mesh, &c->options.mesh));
     p->cluster = test_cluster(mw_mesh_devices(&c->options.mesh));
     const char *path = mw_arena_printf(arena, "%s/models/%s.graph", SOURCE_ROOT, cases[i].model);
