@@ -90,10 +90,16 @@ void mw_lower_log_softmax_grad(MwLower *l)
     mw_lower_result(l, 0, f32(l, 1, "$0 - $1", dy, part));
 }
 
+/* An infinite maximum is no number to take from others. */
+static MwRef finite_or_zero(MwLower *l, MwRef x)
+{
+    return mw_lower_expr(l, MW_SCALAR_F32, 1, "(fabsf($0) < INFINITY ? $0 : 0.0f)", 1, x);
+}
+
 void mw_lower_logsumexp(MwLower *l)
 {
     MwRef x = mw_lower_operand(l, 0);
-    MwRef max = mw_lower_fold(l, MW_KERNEL_ROW_MAX, x);
+    MwRef max = finite_or_zero(l, mw_lower_fold(l, MW_KERNEL_ROW_MAX, x));
     MwRef sum = row_sum(l, exp_of(l, f32(l, 1, "$0 - $1", x, max)));
     mw_lower_result(l, 0, f32(l, 1, "$0 + $1", max, log_of(l, sum)));
 }
@@ -101,7 +107,8 @@ void mw_lower_logsumexp(MwLower *l)
 /* exp(x - lse) d */
 void mw_lower_logsumexp_grad(MwLower *l)
 {
-    MwRef shifted = f32(l, 1, "$0 - $1", mw_lower_operand(l, 0), mw_lower_operand(l, 1));
+    MwRef lse = finite_or_zero(l, mw_lower_operand(l, 1));
+    MwRef shifted = f32(l, 1, "$0 - $1", mw_lower_operand(l, 0), lse);
     mw_lower_result(l, 0, f32(l, 1, "$0 * $1", exp_of(l, shifted), mw_lower_operand(l, 2)));
 }
 

@@ -327,12 +327,14 @@ static inline double mw_exp_f64(double x)
 }
 
 /* sin(x + quarter pi / 2), quarter 0 or 1; x is taken in double so that large angles keep their
- * accuracy. |x| < 2^30. */
+ * accuracy, up to 2^30. Neighbours beyond 2^26 are more than a turn apart; what greater angles give
+ * is a sine, but not theirs. */
 static inline float mw_sin_quarter(double x, int quarter)
 {
     double shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p+52;
     double n = shifted - 0x1.8p+52;
     float r = (float)((x - n * 0x1.921fb54400000p+0) - n * 0x1.0b4611a626331p-34);
+    r = r > 0.8f ? 0.8f : r < -0.8f ? -0.8f : r;
     int64_t bits;
     memcpy(&bits, &shifted, sizeof bits);
     int32_t quadrant = (int32_t)bits + quarter;
@@ -371,7 +373,7 @@ static inline float mw_atan2(float y, float x)
     float a = fabsf(x), b = fabsf(y);
     float high = a > b ? a : b, low = a > b ? b : a;
     float t = low == high ? 1.0f : low / high; /* infinities too */
-    t = high == 0.0f ? 0.0f : t;
+    t = high == 0.0f && low == 0.0f ? 0.0f : t;
     float square = t * t;
     float p = 0x1.758a6cp-9f;
     p = p * square - 0x1.0744b6p-6f;

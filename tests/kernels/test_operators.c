@@ -301,6 +301,8 @@ static const Case cases[] = {
     {"top_k", "f32[64, 37]", "k = 37", EXACT, DRAW_NAN},
     {"top_k", "f32[64, 7]", "k = 5; ascending = true", EXACT, DRAW_NAN},
     {"logsumexp", "f32[64, 7]", "", F32, DRAW_NAN},
+    {"logsumexp", "f32[200, 1]", "", F32, DRAW_WIDE},
+    {"logsumexp", "f32[100, 3]", "", F32, DRAW_WIDE},
     {"softmax", "f32[64, 7]", "", F32, DRAW_NAN},
     {"log_softmax", "f32[64, 7]", "", F32, DRAW_NAN},
     {"sdpa", "f32[8, 3, 1, 2]; f32[8, 2, 1, 2]; f32[8, 2, 1, 2]", "scale = 0.35", F32, DRAW_NAN},

@@ -143,8 +143,9 @@ static bool row(const Eval *e, const double *x, const double *dy, double *y, int
 
 static void logsumexp_grad(const Eval *e, int64_t r, int64_t n)
 {
+    const double lse = isinf(e->in[1][r]) ? 0 : e->in[1][r];
     for (int64_t i = r * n; i < (r + 1) * n; i++)
-        e->out[0][i] = exp(e->in[0][i] - e->in[1][r]) * e->in[2][r];
+        e->out[0][i] = exp(e->in[0][i] - lse) * e->in[2][r];
 }
 
 /* The number of elements of a row that come before element i. */
