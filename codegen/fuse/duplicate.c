@@ -255,7 +255,6 @@ typedef struct {
     MwLegal *to;
     const bool *needed; /* [nodes] of the old graph, other than as copies */
     Copies *copies;     /* [values] of the old graph */
-    Indices copied;     /* [values of the new graph] the value that it copies; -1: it is none */
 } Duplication;
 
 static int unit_of_root(const Choice *c, int root)
@@ -309,7 +308,6 @@ static void add_node(Duplication *d, int n, const MwValueId *operands, MwValueId
         MwView view = from->views.at[node->first_result + k];
         view.root = mw_has_value(root) ? root : mw_node_result(d->to->graph, id, k);
         mw_vec_push(arena, &d->to->views, view);
-        mw_vec_push(arena, &d->copied, -1);
     }
 }
 
@@ -354,7 +352,6 @@ static MwValueId copy_in(Duplication *d, int unit, MwValueId value)
     add_node(d, n, operands, root);
     const MwValueId copy = d->rewrite.value[value.index];
     d->rewrite.value[value.index] = original;
-    d->copied.at[copy.index] = value.index;
     mw_vec_push(arena, &d->copies[value.index], ((Copy){unit, copy}));
     return copy;
 }
@@ -395,13 +392,30 @@ static Duplication duplicate(const Choice *c)
     return d;
 }
 
-/* Bars the values of which a copy is stored, as it fits no kernel. False: there are none. */
+/* Bars the duplicated values that have a copy in the unit. */
+static void bar_unit(const Duplication *d, int unit, bool *barred)
+{
+    for (int v = 0; v < d->choice->legal->graph->values.count; v++)
+        for (int i = 0; i < d->copies[v].count; i++)
+            barred[v] |= d->choice->duplicated[v] && d->copies[v].at[i].unit == unit;
+}
+
+/* Bars the values of which a copy is stored, as it fits no kernel; where that is within a chain,
+ * all of its unit. False: there are none. */
 static bool bar_stored(const Duplication *d, const MwUnits *units, bool *barred)
 {
     bool found = false;
-    for (int v = 0; v < d->copied.count; v++)
-        if (d->copied.at[v] >= 0 && units->is_stored[v])
-            barred[d->copied.at[v]] = found = true;
+    for (int v = 0; v < d->choice->legal->graph->values.count; v++)
+        for (int i = 0; i < d->copies[v].count; i++) {
+            const Copy *copy = &d->copies[v].at[i];
+            if (!units->is_stored[copy->value.index])
+                continue;
+            found = true;
+            if (d->choice->duplicated[v])
+                barred[v] = true;
+            else
+                bar_unit(d, copy->unit, barred);
+        }
     return found;
 }
 
