@@ -238,6 +238,8 @@ static bool set_device(Run *run, MwFault *fault)
 {
     run->device =
         run->backend->device_new(run->arena, run->plan, run->kernels, run->options.threads, fault);
+    if (run->device && run->device->warning && run->transport->rank == 0)
+        fprintf(stderr, "meshwright: warning: %s\n", run->device->warning);
     return run->device != NULL;
 }
 

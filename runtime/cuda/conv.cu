@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions on a GPU: routines conv, conv_transpose and conv_filter_grad of
- * runtime/plan/routines.def, as implicit matrix products (Chetlur et al., cuDNN, 2014, section 3):
- * each is a product A B, whose A is made of an image while it is loaded.
+/* Convolutions on a GPU where cuDNN is not there or has no algorithm: routines conv, conv_transpose
+ * and conv_filter_grad of runtime/plan/routines.def, as implicit matrix products (Chetlur et al.,
+ * cuDNN, 2014, section 3): each is a product A B, whose A is made of an image while it is loaded.
+ * They use no tensor cores. And the transposition of filters, for cuDNN.
  *
  *                     A [m, k]              m                   k                  B [k, n]
  *   conv              x                     windows             taps x channels    filter
@@ -10,8 +11,8 @@
  *
  * A block has a tile of TILE x TILE of one group's product and goes through k in steps of DEPTH; a
  * thread has 4 x 4 of it. Sums are f32, each in the order of k. */
+#include "runtime/cuda/conv_kernels.h"
 #include "runtime/cuda/element.h"
-#include "runtime/cuda/routines.h"
 #include "runtime/cuda/windows.h"
 
 enum { TILE = 64, DEPTH = 16, OWN = 4, SIDE = TILE / OWN, THREADS = SIDE * SIDE };
@@ -175,38 +176,54 @@ static Product product_of(const MwKernelArg *args, Form form)
     return p;
 }
 
-static int blocks_of(const Product *p)
+/* ---- Transposition ---- */
+
+/* A block transposes a square of SQUARE x SQUARE through shared memory, so that both sides are
+ * accessed along rows; a thread has SQUARE / LINES elements of a column. */
+enum { SQUARE = 32, LINES = 8 };
+
+static __global__ void __launch_bounds__(SQUARE *LINES)
+    transpose(const void *__restrict__ from, int from_type, void *__restrict__ to, int to_type,
+              int64_t rows, int64_t columns)
 {
-    return (int)(p->groups * p->m_tiles * p->n_tiles);
+    __shared__ float square[SQUARE][SQUARE + 1];
+    const int64_t across = (columns + SQUARE - 1) / SQUARE;
+    const int64_t row = blockIdx.x / across * SQUARE, column = blockIdx.x % across * SQUARE;
+    const int x = (int)threadIdx.x % SQUARE, y = (int)threadIdx.x / SQUARE;
+    for (int i = y; i < SQUARE; i += LINES)
+        if (row + i < rows && column + x < columns)
+            square[i][x] = mw_element_load(from, (row + i) * columns + column + x, from_type);
+    __syncthreads();
+    for (int i = y; i < SQUARE; i += LINES)
+        if (column + i < columns && row + x < rows)
+            mw_element_store(to, (column + i) * rows + row + x, to_type, square[x][i]);
 }
 
 MW_C_BEGIN
 
-void mw_cuda_conv(void *const *operands, const MwKernelArg *args, void *stream)
+void mw_cuda_conv(MwRoutine routine, void *const *operands, const MwKernelArg *args, void *stream)
 {
-    const Product p = product_of(args, FORWARD);
-    const int blocks = blocks_of(&p);
-    const void *const x = operands[0], *const filter = operands[1];
-    void *const y = operands[2];
-    MW_LAUNCH(conv, blocks, THREADS, stream, (p, x, filter, y));
+    const Form form = routine == MW_ROUTINE_CONV             ? FORWARD
+                      : routine == MW_ROUTINE_CONV_TRANSPOSE ? TRANSPOSE
+                                                             : FILTER;
+    const Product p = product_of(args, form);
+    const int blocks = (int)(p.groups * p.m_tiles * p.n_tiles);
+    const void *const image = operands[0], *const b = operands[1];
+    void *const c = operands[2];
+    if (form == FORWARD)
+        MW_LAUNCH(conv, blocks, THREADS, stream, (p, image, b, c));
+    else if (form == TRANSPOSE)
+        MW_LAUNCH(conv_transpose, blocks, THREADS, stream, (p, image, b, c));
+    else
+        MW_LAUNCH(conv_filter_grad, blocks, THREADS, stream, (p, image, b, c));
 }
 
-void mw_cuda_conv_transpose(void *const *operands, const MwKernelArg *args, void *stream)
+void mw_cuda_transpose(const void *from, MwType from_type, void *to, MwType to_type, int64_t rows,
+                       int64_t columns, void *stream)
 {
-    const Product p = product_of(args, TRANSPOSE);
-    const int blocks = blocks_of(&p);
-    const void *const y = operands[0], *const filter = operands[1];
-    void *const x = operands[2];
-    MW_LAUNCH(conv_transpose, blocks, THREADS, stream, (p, y, filter, x));
-}
-
-void mw_cuda_conv_filter_grad(void *const *operands, const MwKernelArg *args, void *stream)
-{
-    const Product p = product_of(args, FILTER);
-    const int blocks = blocks_of(&p);
-    const void *const x = operands[0], *const y = operands[1];
-    void *const filter = operands[2];
-    MW_LAUNCH(conv_filter_grad, blocks, THREADS, stream, (p, x, y, filter));
+    const int blocks = (int)((rows + SQUARE - 1) / SQUARE * ((columns + SQUARE - 1) / SQUARE));
+    MW_LAUNCH(transpose, blocks, SQUARE * LINES, stream,
+              (from, from_type, to, to_type, rows, columns));
 }
 
 MW_C_END

@@ -4,11 +4,12 @@
  * MW_QUEUE_COMMUNICATION. Copies from and to the host go through two pinned buffers in turn, so
  * that the process copies one while the GPU copies the other.
  *
- * Memory: the pinned buffers, the number of the step (on the GPU, and pinned), the workspace of
- * gemm.h, and what the transport and the executor request, which is the arena and host memory for
- * the inputs. */
+ * Memory: the pinned buffers, the number of the step (on the GPU, and pinned), the workspaces of
+ * gemm.h and conv.h, and what the transport and the executor request, which is the arena and host
+ * memory for the inputs. */
 #include "runtime/cuda/device.h"
 
+#include "runtime/cuda/conv.h"
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/routines.h"
@@ -53,6 +54,7 @@ typedef struct {
     unsigned int run_calls;
     cudaEvent_t ran[RUN_EVENTS]; /* recorded in turn after every RUN_CALLS calls */
     MwCudaGemm *gemm;
+    MwCudaConv *conv;
 } Cuda;
 
 cudaStream_t mw_device_cuda_stream(const MwDevice *device, MwQueue queue)
@@ -278,6 +280,12 @@ static bool run_gemm(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
                             call->args, fault);
 }
 
+static bool run_conv(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
+{
+    return mw_cuda_conv_run(((Cuda *)device)->conv, (MwRoutine)call->instr->target, call->operands,
+                            call->args, fault);
+}
+
 static bool run_zero(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     return cuda_zero(device, call->operands[0], call->args[0].i, fault);
@@ -363,6 +371,7 @@ static void cuda_destroy(MwDevice *device)
     Cuda *cuda = (Cuda *)device;
     cuda_drop_capture(device);
     mw_cuda_gemm_free(&cuda->gemm);
+    mw_cuda_conv_free(&cuda->conv);
     for (int i = 0; i < PINNED_BUFFERS; i++) {
         if (cuda->pinned[i].done)
             cudaEventDestroy(cuda->pinned[i].done);
@@ -478,7 +487,11 @@ static bool make_ready(Cuda *cuda, MwArena *arena, MwFault *fault)
         if (!CALL(cudaEventCreateWithFlags, &cuda->ran[i], cudaEventDisableTiming))
             return false;
     cuda->gemm = mw_cuda_gemm_new(arena, cuda->plan, cuda->stream, fault);
-    return cuda->gemm != NULL;
+    if (cuda->gemm)
+        cuda->conv = mw_cuda_conv_new(arena, cuda->plan, cuda->stream, fault);
+    if (cuda->conv)
+        cuda->base.warning = mw_cuda_conv_warning(cuda->conv);
+    return cuda->conv != NULL;
 }
 
 MwDevice *mw_device_cuda_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,

@@ -81,8 +81,10 @@ typedef struct {
 
 struct MwDevice {
     const MwDeviceTable *table;
-    bool is_host;      /* the process can read and write the device's memory */
-    bool is_dry_run;   /* the memory holds no data, so that contents need not be computed */
+    bool is_host;    /* the process can read and write the device's memory */
+    bool is_dry_run; /* the memory holds no data, so that contents need not be computed */
+    const char
+        *warning;      /* what its user should know, as a library that is missing; NULL: nothing */
     bool is_capturing; /* between begin_capture and end_capture: nothing queued can be waited for */
     /* Address, on the device, from which kernels read the number of the step. NULL: they take it by
      * value. */

@@ -443,7 +443,25 @@ enum { MASKED = 30 }; /* of the table: a mask that is added */
 
 START_TEST(windows_are_convolved_and_pooled)
 {
-    windows_check(&windows[_i], MW_F32, run);
+    windows_check(&windows[_i], MW_F32, false, run);
+}
+END_TEST
+
+static const MwType halves[] = {MW_BF16, MW_F16};
+
+/* Every shape in every type of 16 bits, which a CPU refuses. */
+START_TEST(windows_of_16_bits_are_for_gpus)
+{
+    const Window *z = &windows[_i / MW_COUNT(halves)];
+    const MwType type = halves[_i % MW_COUNT(halves)];
+    Call call = window_call(z->groups ? MW_ROUTINE_CONV : MW_ROUTINE_SUM_POOL, z, type);
+    MwFault fault = {0};
+    bool is_host;
+    const bool good = try(&call, &is_host, &fault);
+    ck_assert_msg(good == !is_host, "%s", fault.text);
+    call_release(&call);
+    if (!is_host)
+        windows_check(z, type, true, run);
 }
 END_TEST
 
@@ -572,6 +590,7 @@ int main(void)
     tcase_add_loop_test(tests, extents_refuse_batches_of_more_than_products, 0, MW_COUNT(finished));
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
     tcase_add_loop_test(tests, windows_are_convolved_and_pooled, 0, WINDOWS);
+    tcase_add_loop_test(tests, windows_of_16_bits_are_for_gpus, 0, WINDOWS * MW_COUNT(halves));
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_windows, 0, MW_COUNT(wrong_windows));
     tcase_add_loop_test(tests, extents_refuse_windows_of_padding, 0, MW_COUNT(wrong_pools));
     tcase_add_loop_test(tests, parts_of_rows_are_found_and_scattered, 0, ORDERS);

@@ -33,10 +33,8 @@ static int64_t window_count(const Window *z, int d)
            1;
 }
 
-Call window_call(MwRoutine routine, const Window *z, MwType type)
+void window_args(MwRoutine routine, const Window *z, MwType type, MwKernelArg *a)
 {
-    Call call = {.routine = routine};
-    MwKernelArg *a = call.args;
     a[MW_WINDOW_TYPE].i = type;
     a[MW_WINDOW_BATCH].i = z->batch;
     a[MW_WINDOW_CHANNELS].i = z->channels;
@@ -53,6 +51,12 @@ Call window_call(MwRoutine routine, const Window *z, MwType type)
         a[MW_CONV_GROUPS].i = z->groups;
         a[MW_CONV_FILTER_TYPE].i = routine == MW_ROUTINE_CONV_FILTER_GRAD ? MW_F32 : type;
     }
+}
+
+Call window_call(MwRoutine routine, const Window *z, MwType type)
+{
+    Call call = {.routine = routine};
+    window_args(routine, z, type, call.args);
     call_allocate(&call);
     return call;
 }
@@ -120,14 +124,18 @@ static void expect(const Expected *to, int64_t at, double term)
     to->size[at] += fabs(term);
 }
 
-/* Checks the last operand, and frees everything. */
-static void check(Call *call, int operand, const Expected *expected)
+/* Half of the distance of two numbers of f16 near 0. */
+static const double f16_step = 1.0 / (1 << 25);
+
+/* Checks the last operand, which is rounded as operand `rounded` is, and frees everything. */
+static void check(Call *call, int operand, int rounded, const Expected *expected)
 {
     const int64_t count = call->bytes[operand] / mw_type_bytes(call_type(call, operand));
+    const double least = call_type(call, rounded) == MW_F16 ? f16_step : 0;
     for (int64_t i = 0; i < count; i++) {
         const double found = call_value(call, operand, i);
-        const double allowed = 2e-6 * (expected->size[i] + 1e-30) +
-                               fabs(expected->value[i]) * 1.01 * call_rounding(call, operand);
+        const double rounding = fabs(expected->value[i]) * call_rounding(call, rounded);
+        const double allowed = 2e-6 * (expected->size[i] + 1e-30) + 1.01 * fmax(rounding, least);
         if (!(fabs(found - expected->value[i]) <= allowed)) /* an assertion writes to a file */
             ck_abort_msg("%s: element %lld is %g, not %g", mw_routine_info(call->routine)->name,
                          (long long)i, found, expected->value[i]);
@@ -139,7 +147,7 @@ static void check(Call *call, int operand, const Expected *expected)
 
 /* ---- Convolutions ---- */
 
-static void check_conv(MwRoutine routine, const Window *z, MwType type, RunCall *run)
+static void check_conv(MwRoutine routine, const Window *z, MwType type, bool rounds, RunCall *run)
 {
     Call call = window_call(routine, z, type);
     const Expected expected = expected_new(&call, 2);
@@ -161,7 +169,7 @@ static void check_conv(MwRoutine routine, const Window *z, MwType type, RunCall 
                     expect(&expected, w, call_value(&call, 0, x) * call_value(&call, 1, y));
             }
     free(points);
-    check(&call, 2, &expected);
+    check(&call, 2, rounds ? 0 : 2, &expected);
 }
 
 /* ---- Pooling ---- */
@@ -182,7 +190,7 @@ static void check_sums(MwRoutine routine, const Window *z, MwType type, RunCall 
                 expect(&expected, x, call_value(&call, 0, y));
         }
     free(points);
-    check(&call, 1, &expected);
+    check(&call, 1, 1, &expected);
 }
 
 /* The point of the window from points[i] on, the first of its window, whose element of channel c is
@@ -219,15 +227,15 @@ static void check_maxima(MwRoutine routine, const Window *z, MwType type, RunCal
         }
     }
     free(points);
-    check(&call, result, &expected);
+    check(&call, result, result, &expected);
 }
 
-void windows_check(const Window *z, MwType type, RunCall *run)
+void windows_check(const Window *z, MwType type, bool rounds, RunCall *run)
 {
     if (z->groups) {
-        check_conv(MW_ROUTINE_CONV, z, type, run);
-        check_conv(MW_ROUTINE_CONV_TRANSPOSE, z, type, run);
-        check_conv(MW_ROUTINE_CONV_FILTER_GRAD, z, type, run);
+        check_conv(MW_ROUTINE_CONV, z, type, rounds, run);
+        check_conv(MW_ROUTINE_CONV_TRANSPOSE, z, type, rounds, run);
+        check_conv(MW_ROUTINE_CONV_FILTER_GRAD, z, type, rounds, run);
     } else {
         check_sums(MW_ROUTINE_SUM_POOL, z, type, run);
         check_sums(MW_ROUTINE_SUM_POOL_GRAD, z, type, run);

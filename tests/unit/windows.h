@@ -16,10 +16,13 @@ typedef struct {
 enum { WINDOWS = 18 };
 extern const Window windows[WINDOWS];
 
+/* The arguments of a routine for a shape, `args[MW_CONV_ARGS]`, and the whole call. Gradients of
+ * filters are f32. */
+void window_args(MwRoutine routine, const Window *z, MwType type, MwKernelArg *args);
 Call window_call(MwRoutine routine, const Window *z, MwType type);
 
 /* Runs the routines of a shape (those of a convolution, or those of pooling), and checks every
- * element they give. */
-void windows_check(const Window *z, MwType type, RunCall *run);
+ * element they give. `rounds`: gradients of filters may be rounded to the type of the images. */
+void windows_check(const Window *z, MwType type, bool rounds, RunCall *run);
 
 #endif
