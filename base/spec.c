@@ -20,7 +20,7 @@ _Static_assert(MW_COMBINE_COUNT <= 4, "a spec has two bits for the combine");
 const MwCollectiveInfo *mw_collective_info(MwCollective collective)
 {
     static const MwCollectiveInfo infos[MW_COLLECTIVE_COUNT] = {
-#define COLLECTIVE(id, name, splits, joins, combines) [MW_##id] = {name, splits, joins, combines},
+#define COLLECTIVE(id, ...) [MW_##id] = {__VA_ARGS__},
 #include "base/collectives.def"
 #undef COLLECTIVE
     };

@@ -24,7 +24,7 @@ typedef enum { MW_COMBINE_SUM, MW_COMBINE_MAX, MW_COMBINE_LOGSUMEXP, MW_COMBINE_
 
 /* Communication among the devices that differ in one mesh axis only (base/collectives.def). */
 typedef enum {
-#define COLLECTIVE(id, name, splits, joins, combines) MW_##id,
+#define COLLECTIVE(id, name, splits, joins, combines, shift) MW_##id,
 #include "base/collectives.def"
 #undef COLLECTIVE
     MW_COLLECTIVE_COUNT
@@ -35,10 +35,16 @@ typedef struct {
     bool splits;      /* the source of a member has one block for each member */
     bool joins;       /* the result of a member has one block from each member */
     bool combines;    /* the members' elements of one position are combined */
+    int shift;        /* how far behind it the member is whose source a member gets; 0: of all */
 } MwCollectiveInfo;
 
 const MwCollectiveInfo *mw_collective_info(MwCollective collective);
 const char *mw_collective_name(MwCollective collective);
+/* The member of a ring that is `places` behind another; before it, if they are negative. */
+static inline int mw_ring_member(int members, int member, int places)
+{
+    return (member + places + members) % members;
+}
 /* Whether source and result may be one buffer. */
 static inline bool mw_collective_in_place(MwCollective collective)
 {

@@ -104,6 +104,7 @@ static const Algorithm algorithms[] = {
     {MW_ALL_TO_ALL, ring_messages, ring_volume, true, false, false}, /* pairwise */
     {MW_ALL_TO_ALL, log_2, half_log, false, false, false},           /* Bruck */
     {MW_RING_SHIFT, one, one, true, false, false},
+    {MW_RING_SHIFT_BACK, one, one, true, false, false},
 };
 /* clang-format on */
 
@@ -244,7 +245,8 @@ static double by_level_s(const MwCluster *cluster, const MwAxisPath *path, MwCol
         return level_s(&near, kind, bytes) + level_s(&far, kind, part);
     case MW_ALL_TO_ALL:
         return level_s(&near, kind, bytes) + level_s(&far, kind, bytes);
-    case MW_RING_SHIFT: /* one device of the group's part of a node sends to the next node */
+    case MW_RING_SHIFT:
+    case MW_RING_SHIFT_BACK: /* one device of the group's part of a node sends to the next node */
         far.flows = path->sharers;
         return fmax(level_s(&near, kind, bytes), level_s(&far, kind, bytes));
     case MW_COLLECTIVE_COUNT:

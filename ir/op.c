@@ -131,7 +131,7 @@ bool mw_op_is_distributed(MwOp op)
 }
 
 static const MwOp collective_ops[MW_COLLECTIVE_COUNT] = {
-#define COLLECTIVE(id, name, splits, joins, combines) [MW_##id] = MW_OP_##id,
+#define COLLECTIVE(id, ...) [MW_##id] = MW_OP_##id,
 #include "base/collectives.def"
 #undef COLLECTIVE
 };

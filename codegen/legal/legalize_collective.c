@@ -177,6 +177,7 @@ void mw_legal_collective(MwLegalizer *l, const MwNode *node, const MwValueId *op
         results[0] = all_to_all(l, node, x, result);
         return;
     case MW_RING_SHIFT:
+    case MW_RING_SHIFT_BACK:
         results[0] = add_collective(l, node, dense(l, x), 0, 0);
         return;
     case MW_COLLECTIVE_COUNT:

@@ -294,7 +294,7 @@ static double program_s(const Builder *b, const MwPlanMesh *mesh, const MwPlanPr
     for (int i = 0; i < program->instr_count; i++) {
         const MwPlanInstr *instr = &program->instrs[i];
         const bool is_beside = b->backend->overlaps && instr->kind == MW_INSTR_COLLECTIVE &&
-                               instr->target == MW_RING_SHIFT;
+                               mw_collective_info((MwCollective)instr->target)->shift != 0;
         double *clock = &clocks[is_beside];
         for (int k = 0; k < instr->operand_count; k++)
             if (instr->operands[k].access != MW_ACCESS_WRITE)

@@ -107,7 +107,9 @@ static void note_read(MwLiveRanges *live, MwValueId value, int position)
 static void note_shifted(MwLiveRanges *live, const MwNode *node, const int32_t *first_use)
 {
     const int first = first_use[node->first_result];
-    if (node->op == MW_OP_RING_SHIFT && live->legal->backend->overlaps && first >= 0)
+    const bool is_shift = mw_op_info(node->op)->lowering == MW_LOWER_COLLECTIVE &&
+                          mw_collective_info(mw_op_collective(node->op))->shift != 0;
+    if (is_shift && live->legal->backend->overlaps && first >= 0)
         mw_live_note_use_after(live, node->operands[0], first - 1);
 }
 

@@ -332,16 +332,17 @@ typedef struct {
     const Group *group;
 } Shift;
 
-/* Sends the source to the member before this one, and receives that of the next one. */
+/* Receives the source of the member that is so many places behind this one, and sends its own. */
 static Pair shift_pair(const void *context, int m)
 {
     const Shift *shift = context;
     const int self = shift->group->self, members = shift->group->members;
+    const int places = mw_collective_info(shift->exchange->kind)->shift;
     const int64_t bytes = shift->exchange->count * mw_type_bytes(shift->exchange->type);
     return (Pair){.from = shift->exchange->source,
-                  .sent = (m + 1) % members == self ? bytes : 0,
+                  .sent = mw_ring_member(members, m, places) == self ? bytes : 0,
                   .to = shift->exchange->destination,
-                  .received = (self + 1) % members == m ? bytes : 0};
+                  .received = mw_ring_member(members, self, places) == m ? bytes : 0};
 }
 
 static bool all_reduce(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
@@ -395,6 +396,7 @@ static bool nccl_exchange(MwTransport *transport, MwDevice *device, const MwExch
     case MW_ALL_TO_ALL:
         return all_to_all(nccl, group, exchange, fault);
     case MW_RING_SHIFT:
+    case MW_RING_SHIFT_BACK:
         return call_pairs(nccl, group, shift_pair, &(Shift){exchange, group}, fault);
     case MW_COLLECTIVE_COUNT:
         break;

@@ -150,9 +150,10 @@ static void all_to_all(MwSharedGroup *group, const MwExchange *exchange)
 
 static void shift(MwSharedGroup *group, const MwExchange *exchange)
 {
-    const int next = (group->self + 1) % group->members;
+    const int places = mw_collective_info(exchange->kind)->shift;
+    const int member = mw_ring_member(group->members, group->self, places);
     barrier(group);
-    memcpy(exchange->destination, at_member(group, next, exchange->source),
+    memcpy(exchange->destination, at_member(group, member, exchange->source),
            (size_t)(exchange->count * mw_type_bytes(exchange->type)));
     barrier(group);
 }
@@ -173,6 +174,7 @@ void mw_shared_exchange(MwSharedGroup *group, const MwExchange *exchange)
         all_to_all(group, exchange);
         break;
     case MW_RING_SHIFT:
+    case MW_RING_SHIFT_BACK:
         shift(group, exchange);
         break;
     case MW_COLLECTIVE_COUNT:

@@ -332,9 +332,11 @@ static bool shift(const Group *group, const MwExchange *exchange, MwFault *fault
 {
     MPI_Datatype type;
     const int count = (int)exchange->count, members = group->members;
+    const int places = mw_collective_info(exchange->kind)->shift;
     return element_type(exchange, exchange->count, &type, fault) &&
-           CALL(MPI_Sendrecv, exchange->source, count, type, (group->self + members - 1) % members,
-                0, exchange->destination, count, type, (group->self + 1) % members, 0, group->comm,
+           CALL(MPI_Sendrecv, exchange->source, count, type,
+                mw_ring_member(members, group->self, -places), 0, exchange->destination, count,
+                type, mw_ring_member(members, group->self, places), 0, group->comm,
                 MPI_STATUS_IGNORE);
 }
 
@@ -351,6 +353,7 @@ static bool exchange_messages(Mpi *mpi, Group *group, const MwExchange *exchange
     case MW_ALL_TO_ALL:
         return all_to_all(group, exchange, fault);
     case MW_RING_SHIFT:
+    case MW_RING_SHIFT_BACK:
         return shift(group, exchange, fault);
     case MW_COLLECTIVE_COUNT:
         break;

@@ -221,13 +221,14 @@ static Spread sharded(MwArena *arena, const Spread *source, int axis, int dim)
     return result;
 }
 
-/* Every device gets what the next one along the axis has. */
-static Spread shifted(MwArena *arena, const Spread *source, int axis)
+/* Every device gets what the one so many places behind it along the axis has. */
+static Spread shifted(MwArena *arena, const Spread *source, int axis, int places)
 {
     Spread result = spread_new(arena, &source->mesh, &source->local);
     for (int device = 0; device < mw_mesh_devices(&source->mesh); device++) {
-        const int next = (coordinate_of(&source->mesh, device, axis) + 1) % source->mesh.size[axis];
-        memcpy(result.at[device], source->at[neighbour(&source->mesh, device, axis, next)],
+        const int other = mw_ring_member(source->mesh.size[axis],
+                                         coordinate_of(&source->mesh, device, axis), places);
+        memcpy(result.at[device], source->at[neighbour(&source->mesh, device, axis, other)],
                sizeof(double) * (size_t)mw_tensor_elements(&source->local));
     }
     return result;
@@ -248,7 +249,9 @@ Spread spread_collective(MwArena *arena, const Spread *source, MwOp op, int axis
         between = combined_along(arena, source, axis, combine);
         return sharded(arena, &between, axis, dim);
     case MW_OP_RING_SHIFT:
-        return shifted(arena, source, axis);
+        return shifted(arena, source, axis, 1);
+    case MW_OP_RING_SHIFT_BACK:
+        return shifted(arena, source, axis, -1);
     case MW_OP_ALL_TO_ALL:
         between = gathered(arena, source, axis, from_dim);
         return sharded(arena, &between, axis, dim);

@@ -64,7 +64,7 @@ static double combined(const Test *test, const MwExchange *exchange, int64_t ind
 }
 
 /* A period of the elements of the result on this rank from member `member` (of ALL_GATHER,
- * ALL_TO_ALL and RING_SHIFT) or from all, from the first one of its block on. */
+ * ALL_TO_ALL and shifts) or from all, from the first one of its block on. */
 static void expected_period(const Test *test, const MwExchange *exchange, int member,
                             double expected[PERIOD])
 {
@@ -89,8 +89,8 @@ static bool is_right(const Test *test, const MwExchange *exchange, int64_t resul
                                                                  : 1e-6;
     const int ways = test->mesh.size[exchange->axis];
     const int members = mw_collective_info(exchange->kind)->joins ? ways : 1;
-    const int first =
-        exchange->kind == MW_RING_SHIFT ? (test->coordinate[exchange->axis] + 1) % ways : 0;
+    const int shift = mw_collective_info(exchange->kind)->shift;
+    const int first = shift ? mw_ring_member(ways, test->coordinate[exchange->axis], shift) : 0;
     for (int m = 0; m < members; m++) {
         double period[PERIOD];
         expected_period(test, exchange, first + m, period);

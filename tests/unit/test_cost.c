@@ -104,6 +104,7 @@ START_TEST(collectives_cost_what_the_formulas_say)
         {"cpu", "4x8", MW_RING_SHIFT, 1, 1e8, 10e-6 + 1e-6 + 1e-3},
         {"cuda", "32", MW_RING_SHIFT, 0, 1e8, 20e-6 + 5e-6 + 1e8 / 6.25e9},
         {"cuda", "4x8", MW_RING_SHIFT, 0, 1e8, 20e-6 + 5e-6 + 8e8 / 25e9},
+        {"cuda", "4x8", MW_RING_SHIFT_BACK, 0, 1e8, 20e-6 + 5e-6 + 8e8 / 25e9},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
         MwCluster cluster = test_cluster(cases[i].backend);
