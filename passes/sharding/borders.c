@@ -6,30 +6,13 @@
 #include "ir/node_windows.h"
 #include "passes/sharding/step_node.h"
 
-MwBorders mw_borders(const MwGraph *graph, MwNodeId id, const MwStrategy *strategy,
-                     const MwMeshShape *mesh)
+/* The mesh axis of a border that has one alone. */
+static int only_axis(const MwBorder *border)
 {
-    const MwNode *node = mw_node(graph, id);
-    if (!mw_op_has_windows(node->op))
-        return (MwBorders){0};
-    MwBorders borders = {.takes = mw_windows_take_x(node->op),
-                         .gives = mw_windows_give_x(node->op),
-                         .outside = mw_windows_outside(node->op)};
-    const MwSpec spec = borders.takes ? strategy->operands[0] : strategy->results[0];
-    const MwWindows windows = mw_windows(graph, node);
-    borders.block = mw_spec_local(spec, mw_value_tensor(graph, mw_windows_x(node)), mesh);
-    for (int d = 0; d < windows.count; d++) {
-        const MwAxes axes = mw_spec_dim(spec, d + 1);
-        const int ways = mw_mesh_ways(mesh, axes);
-        const MwWindowReach reach = mw_window_reach(&windows.dim[d]);
-        if (ways > 1)
-            borders.at[borders.count++] = (MwBorder){.dim = d + 1,
-                                                     .ways = ways,
-                                                     .axes = axes,
-                                                     .before = mw_max(reach.before, 0),
-                                                     .after = mw_max(reach.after, 0)};
-    }
-    return borders;
+    int axis = 0;
+    while (!(border->axes >> axis & 1))
+        axis++;
+    return axis;
 }
 
 /* The block with the borders of the first `count` dimensions. */
@@ -41,6 +24,60 @@ static MwTensor extended(const MwBorders *borders, int count)
     return tensor;
 }
 
+/* Bytes of one element of dimension `i` of those that are split, across the others. */
+static int64_t slice_bytes(const MwBorders *borders, int i)
+{
+    MwTensor slice = extended(borders, i);
+    slice.dim[borders->at[i].dim] = 1;
+    return mw_tensor_bytes(&slice);
+}
+
+/* Whether shifts along the dimension take less time than an all-gather. */
+static bool is_quicker_round(const MwBorders *borders, int i, const MwCostModel *model)
+{
+    const MwBorder *border = &borders->at[i];
+    const double bytes = (double)slice_bytes(borders, i);
+    const double before = (double)border->before, after = (double)border->after;
+    if (border->axes & (border->axes - 1))
+        return false;
+    const int axis = only_axis(border);
+    double seconds = 0;
+    if (border->after > 0)
+        seconds += mw_cost_collective_s(model, MW_RING_SHIFT, axis, after * bytes);
+    if (border->before > 0)
+        seconds += mw_cost_collective_s(model, MW_RING_SHIFT_BACK, axis, before * bytes);
+    return seconds < mw_cost_collective_s(model, MW_ALL_GATHER, axis,
+                                          border->ways * (before + after) * bytes);
+}
+
+MwBorders mw_borders(const MwGraph *graph, MwNodeId id, const MwStrategy *strategy,
+                     const MwCostModel *model)
+{
+    const MwNode *node = mw_node(graph, id);
+    if (!mw_op_has_windows(node->op))
+        return (MwBorders){0};
+    MwBorders borders = {.takes = mw_windows_take_x(node->op),
+                         .gives = mw_windows_give_x(node->op),
+                         .outside = mw_windows_outside(node->op)};
+    const MwSpec spec = borders.takes ? strategy->operands[0] : strategy->results[0];
+    const MwWindows windows = mw_windows(graph, node);
+    borders.block = mw_spec_local(spec, mw_value_tensor(graph, mw_windows_x(node)), &model->mesh);
+    for (int d = 0; d < windows.count; d++) {
+        const MwAxes axes = mw_spec_dim(spec, d + 1);
+        const int ways = mw_mesh_ways(&model->mesh, axes);
+        const MwWindowReach reach = mw_window_reach(&windows.dim[d]);
+        if (ways > 1)
+            borders.at[borders.count++] = (MwBorder){.dim = d + 1,
+                                                     .ways = ways,
+                                                     .axes = axes,
+                                                     .before = mw_max(reach.before, 0),
+                                                     .after = mw_max(reach.after, 0)};
+    }
+    for (int i = 0; i < borders.count; i++)
+        borders.at[i].goes_round = is_quicker_round(&borders, i, model);
+    return borders;
+}
+
 MwTensor mw_borders_tensor(const MwBorders *borders)
 {
     return extended(borders, borders->count);
@@ -48,44 +85,58 @@ MwTensor mw_borders_tensor(const MwBorders *borders)
 
 /* ---- Costs ---- */
 
-typedef MW_VEC(MwReshardStep) Steps;
+typedef struct {
+    MwArena *arena;
+    const MwCostModel *model;
+    MW_VEC(MwReshardStep) steps;
+} Path;
 
-/* Adds the all-gathers of what the devices exchange along dimension `i` of those that are split. */
-static void add_gathers(MwArena *arena, Steps *steps, const MwBorders *borders, int i,
-                        const MwCostModel *model)
+static void add_step(Path *path, MwOp op, int axis, int dim, int64_t bytes)
+{
+    const double seconds =
+        mw_cost_collective_s(path->model, mw_op_collective(op), axis, (double)bytes);
+    mw_vec_push(path->arena, &path->steps,
+                ((MwReshardStep){.op = op,
+                                 .axis = axis,
+                                 .dim = dim,
+                                 .from_dim = -1,
+                                 .bytes = bytes,
+                                 .cost = mw_max(1, mw_picoseconds(seconds))}));
+}
+
+/* Adds the collectives of what the devices exchange along dimension `i` of those that are split,
+ * where they are to give `first` elements to the device before and `last` to the one after. */
+static void add_exchange(Path *path, const MwBorders *borders, int i, int64_t first, int64_t last)
 {
     const MwBorder *border = &borders->at[i];
-    const int64_t elements = border->before + border->after;
-    MwTensor part = extended(borders, i);
-    part.dim[border->dim] = elements;
-    int64_t bytes = mw_tensor_bytes(&part);
-    for (int axis = MW_MAX_AXES - 1; axis >= 0 && elements > 0; axis--) {
+    int64_t bytes = slice_bytes(borders, i);
+    if (border->goes_round) {
+        if (first > 0)
+            add_step(path, MW_OP_RING_SHIFT, only_axis(border), border->dim, first * bytes);
+        if (last > 0)
+            add_step(path, MW_OP_RING_SHIFT_BACK, only_axis(border), border->dim, last * bytes);
+        return;
+    }
+    bytes *= first + last;
+    for (int axis = MW_MAX_AXES - 1; axis >= 0 && bytes > 0; axis--) {
         if (!(border->axes >> axis & 1))
             continue;
-        bytes *= model->mesh.size[axis];
-        const double seconds = mw_cost_collective_s(model, MW_ALL_GATHER, axis, (double)bytes);
-        mw_vec_push(arena, steps,
-                    ((MwReshardStep){.op = MW_OP_ALL_GATHER,
-                                     .axis = axis,
-                                     .dim = border->dim,
-                                     .from_dim = -1,
-                                     .bytes = bytes,
-                                     .cost = mw_max(1, mw_picoseconds(seconds))}));
+        bytes *= path->model->mesh.size[axis];
+        add_step(path, MW_OP_ALL_GATHER, axis, border->dim, bytes);
     }
 }
 
 MwReshardPath mw_borders_path(MwArena *arena, const MwBorders *borders, const MwCostModel *model)
 {
-    Steps steps = {0};
-    MwReshardPath path = {0};
-    for (int way = 0; way < borders->takes + borders->gives; way++)
-        for (int i = 0; i < borders->count; i++)
-            add_gathers(arena, &steps, borders, i, model);
-    for (int i = 0; i < steps.count; i++)
-        path.cost += steps.at[i].cost;
-    path.steps = steps.at;
-    path.count = steps.count;
-    return path;
+    Path path = {.arena = arena, .model = model};
+    for (int i = 0; i < borders->count && borders->takes; i++)
+        add_exchange(&path, borders, i, borders->at[i].after, borders->at[i].before);
+    for (int i = 0; i < borders->count && borders->gives; i++)
+        add_exchange(&path, borders, i, borders->at[i].before, borders->at[i].after);
+    MwReshardPath found = {.steps = path.steps.at, .count = path.steps.count};
+    for (int i = 0; i < found.count; i++)
+        found.cost += found.steps[i].cost;
+    return found;
 }
 
 double mw_borders_s(MwArena *arena, const MwBorders *borders, const MwCostModel *model)
@@ -139,7 +190,7 @@ static MwValueId padded(const Exchange *e, MwValueId x, int dim, int64_t before,
     return mw_build(e->graph, NULL, MW_OP_PAD, &x, 1, attrs, MW_COUNT(attrs));
 }
 
-/* An all-gather or shard of `dim` over the devices of `axis`. */
+/* A collective or shard of `dim` over the devices of `axis`. */
 static MwValueId along(const Exchange *e, MwOp op, MwValueId x, int axis, int dim)
 {
     const MwReshardStep step = {.op = op, .axis = axis, .dim = dim, .from_dim = -1};
@@ -183,10 +234,71 @@ static MwValueId of_neighbour(const Exchange *e, const MwBorder *border, MwValue
     return part;
 }
 
+/* `part`, which came round the ring from a neighbour; `outside` on the device at the end, the last
+ * one or the first, which has none. */
+static MwValueId but_at_end(const Exchange *e, const MwBorder *border, MwValueId part, bool is_last,
+                            double outside)
+{
+    const int dim = border->dim;
+    MwTensor flags = *type_of(e, part);
+    flags.type = MW_BOOL;
+    for (int d = 0; d < flags.rank; d++)
+        flags.dim[d] = 1;
+    const MwValueId end = mw_build_constant(e->graph, &flags, 1);
+    flags.dim[dim] = border->ways - 1;
+    const MwValueId others = mw_build_constant(e->graph, &flags, 0);
+    const MwValueId ends[] = {is_last ? others : end, is_last ? end : others};
+    const MwValueId at_end = along(e, MW_OP_SHARD, joined(e, ends, 2, dim), only_axis(border), dim);
+    return mw_build_select(e->graph, mw_build_broadcast(e->graph, at_end, type_of(e, part)),
+                           mw_build_constant(e->graph, type_of(e, part), outside), part);
+}
+
 /* What neighbours exchange along a dimension. */
 typedef struct {
     MwValueId before, after; /* no value: nothing */
 } Neighbours;
+
+static Neighbours exchange_round(const Exchange *e, const MwBorder *border, MwValueId first,
+                                 MwValueId last, double outside)
+{
+    const int axis = only_axis(border), dim = border->dim;
+    Neighbours neighbours = {mw_no_value(), mw_no_value()};
+    if (mw_has_value(first))
+        neighbours.after =
+            but_at_end(e, border, along(e, MW_OP_RING_SHIFT, first, axis, dim), true, outside);
+    if (mw_has_value(last))
+        neighbours.before =
+            but_at_end(e, border, along(e, MW_OP_RING_SHIFT_BACK, last, axis, dim), false, outside);
+    return neighbours;
+}
+
+static Neighbours exchange_among_all(const Exchange *e, const MwBorder *border, MwValueId first,
+                                     MwValueId last, double outside)
+{
+    const int dim = border->dim;
+    const int64_t firsts = mw_has_value(first) ? type_of(e, first)->dim[dim] : 0;
+    const int64_t lasts = mw_has_value(last) ? type_of(e, last)->dim[dim] : 0;
+    Neighbours neighbours = {mw_no_value(), mw_no_value()};
+    MwValueId given[2];
+    int count = 0;
+    if (firsts)
+        given[count++] = first;
+    if (lasts)
+        given[count++] = last;
+    if (!count)
+        return neighbours;
+    MwValueId all = joined(e, given, count, dim);
+    for (int axis = e->mesh->axis_count - 1; axis >= 0; axis--)
+        if (border->axes >> axis & 1)
+            all = along(e, MW_OP_ALL_GATHER, all, axis, dim);
+    if (firsts)
+        neighbours.after = of_neighbour(
+            e, border, of_each_block(e, all, dim, firsts + lasts, 0, firsts), false, outside);
+    if (lasts)
+        neighbours.before = of_neighbour(
+            e, border, of_each_block(e, all, dim, firsts + lasts, firsts, lasts), true, outside);
+    return neighbours;
+}
 
 /* Gives the first `first` elements of a dimension of `x` to the device before, and the last `last`
  * to the one after; the result is what these give. */
@@ -195,26 +307,10 @@ static Neighbours exchange(const Exchange *e, const MwBorder *border, MwValueId 
 {
     const int dim = border->dim;
     const int64_t size = type_of(e, x)->dim[dim];
-    Neighbours neighbours = {mw_no_value(), mw_no_value()};
-    MwValueId given[2];
-    int count = 0;
-    if (first > 0)
-        given[count++] = part_of(e, x, dim, 0, first);
-    if (last > 0)
-        given[count++] = part_of(e, x, dim, size - last, size);
-    if (!count)
-        return neighbours;
-    MwValueId all = joined(e, given, count, dim);
-    for (int axis = e->mesh->axis_count - 1; axis >= 0; axis--)
-        if (border->axes >> axis & 1)
-            all = along(e, MW_OP_ALL_GATHER, all, axis, dim);
-    if (first > 0)
-        neighbours.after = of_neighbour(
-            e, border, of_each_block(e, all, dim, first + last, 0, first), false, outside);
-    if (last > 0)
-        neighbours.before = of_neighbour(
-            e, border, of_each_block(e, all, dim, first + last, first, last), true, outside);
-    return neighbours;
+    const MwValueId firsts = first > 0 ? part_of(e, x, dim, 0, first) : mw_no_value();
+    const MwValueId lasts = last > 0 ? part_of(e, x, dim, size - last, size) : mw_no_value();
+    return border->goes_round ? exchange_round(e, border, firsts, lasts, outside)
+                              : exchange_among_all(e, border, firsts, lasts, outside);
 }
 
 static MwValueId take(const Exchange *e, const MwBorder *border, MwValueId x)

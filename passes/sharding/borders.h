@@ -8,9 +8,12 @@
  * gives them to the neighbours, which add them to their blocks. Either way the local node has no
  * padding along these dimensions: what lies beyond the ends of x is such a border.
  *
- * A border goes to one neighbour, but by an all-gather of the borders of all devices along the
- * dimension: bytes that grow with the ways it is split, which are few for what is worth splitting.
- * Several dimensions exchange one after another, so that corners go over two neighbours. */
+ * Borders go round the ring of the devices that split the dimension, one shift for each direction,
+ * and the end that has no neighbour replaces what comes round; or all devices gather the borders
+ * of all, which is one call in the place of two, but of bytes that grow with the ways. The quicker
+ * is taken. Along several mesh axes, where neighbours do not differ in one coordinate alone, it is
+ * the latter. Several dimensions exchange one after another, so that corners go over two
+ * neighbours. */
 #ifndef MW_PASSES_SHARDING_BORDERS_H
 #define MW_PASSES_SHARDING_BORDERS_H
 
@@ -23,6 +26,7 @@ typedef struct {
     int dim, ways;
     MwAxes axes;
     int64_t before, after; /* elements beyond the block */
+    bool goes_round;       /* by shifts; else by an all-gather */
 } MwBorder;
 
 typedef struct {
@@ -35,12 +39,12 @@ typedef struct {
 
 /* The borders of node `id`; count is 0 if it has no windows, or no spatial dimension is split. */
 MwBorders mw_borders(const MwGraph *graph, MwNodeId id, const MwStrategy *strategy,
-                     const MwMeshShape *mesh);
+                     const MwCostModel *model);
 /* The block with its borders. */
 MwTensor mw_borders_tensor(const MwBorders *borders);
 /* Seconds of what the node exchanges, with its copies. */
 double mw_borders_s(MwArena *arena, const MwBorders *borders, const MwCostModel *model);
-/* The all-gathers of what it exchanges, in `arena`; the steps have no specs. */
+/* The collectives that exchange them, in `arena`; the steps have no specs. */
 MwReshardPath mw_borders_path(MwArena *arena, const MwBorders *borders, const MwCostModel *model);
 
 /* Both add nodes to a local graph: the first from the block `x` to the block with its borders, the

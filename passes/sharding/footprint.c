@@ -74,7 +74,7 @@ static int64_t border_bytes_of(const Footprint *f, MwNodeId id)
 {
     if (f->sharding) {
         const MwBorders borders =
-            mw_borders(f->graph, id, mw_sharding_strategy(f->sharding, id), &f->intra->model.mesh);
+            mw_borders(f->graph, id, mw_sharding_strategy(f->sharding, id), &f->intra->model);
         const MwTensor tensor = mw_borders_tensor(&borders);
         return borders.count ? mw_tensor_bytes(&tensor) : 0;
     }

@@ -159,7 +159,7 @@ static double normalise_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy
 /* Seconds in which a node takes or gives the borders of its windows. */
 static double borders_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *strategy)
 {
-    const MwBorders borders = mw_borders(b->graph, id, strategy, &b->query->mesh);
+    const MwBorders borders = mw_borders(b->graph, id, strategy, &b->intra->model);
     return mw_borders_s(b->arena, &borders, &b->intra->model);
 }
 

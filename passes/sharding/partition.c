@@ -273,7 +273,7 @@ static void add_local_node(Partition *p, MwNodeId id, MwValueId *operands)
 {
     const MwNode *node = mw_node(p->global, id);
     const MwStrategy *strategy = mw_sharding_strategy(p->sharding, id);
-    const MwBorders borders = mw_borders(p->global, id, strategy, &p->local->mesh);
+    const MwBorders borders = mw_borders(p->global, id, strategy, &p->sharding->problem->model);
     if (borders.takes)
         operands[0] = mw_borders_take(p->graph, &borders, &p->local->mesh, operands[0],
                                       mw_value(p->global, node->operands[0])->name);

@@ -124,7 +124,7 @@ static void report_path(Reporter *r, MwNodeId id, const MwReshardPath *path)
 static void report_within(Reporter *r, MwNodeId id, const MwStrategy *strategy)
 {
     const MwIntraProblem *intra = r->sharding->problem;
-    const MwBorders borders = mw_borders(r->graph, id, strategy, &intra->model.mesh);
+    const MwBorders borders = mw_borders(r->graph, id, strategy, &intra->model);
     const MwReshardPath normaliser = mw_normaliser_path(r->arena, intra, id, strategy);
     const MwReshardPath exchange = mw_borders_path(r->arena, &borders, &intra->model);
     if (normaliser.count)
