@@ -316,7 +316,7 @@ static void begin_back(MwDifferentiator *d, int loop)
         const MwNode node = d->graph->nodes.at[n];
         if (d->loops.of_node[n] != loop)
             continue;
-        d->graph->origin = node.origin;
+        d->graph->origin = mw_differentiator_origin(d, &node);
         if (node.op == MW_OP_SCAN_NEXT)
             begin_next(&back, &node);
         if (node.op == MW_OP_SCAN_OUT)
@@ -357,7 +357,7 @@ bool mw_loop_differentiate(MwDifferentiator *d, MwNodeId id)
     if (d->back[loop] == MW_BACK_UNUSED)
         return true;
     const Back back = back_of(d, loop);
-    d->graph->origin = node.origin;
+    d->graph->origin = mw_differentiator_origin(d, &node);
     if (node.op == MW_OP_SCAN_CARRY)
         end_carry(&back, &node);
     if (node.op == MW_OP_SCAN_IN)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The differentiation of loops (ir/loops.h), and the state that it shares with that of nodes. For
- * passes/graph/differentiate.c and differentiate_loop.c only. */
+ * passes/graph/backpropagate.c, what uses that, and differentiate_loop.c only. */
 #ifndef MW_PASSES_GRAPH_DIFFERENTIATE_LOOP_H
 #define MW_PASSES_GRAPH_DIFFERENTIATE_LOOP_H
 
@@ -9,9 +9,11 @@
 typedef struct {
     MwGraph *graph;
     int nodes, values;            /* numbers of nodes and values of the model; gradients follow */
-    const MwOutput *loss;         /* what is differentiated */
-    const bool *varies;           /* [values] depends on the batch */
-    bool *active;                 /* [values] depends on a trained weight and affects the loss */
+    MwValueId y;                  /* what is differentiated, f32[] */
+    const bool *by;               /* [values] by what */
+    const MwOrigin *origin;       /* of all added nodes; NULL: that of what is differentiated */
+    const bool *varies;           /* [values] depends on the batch; for factors of losses */
+    bool *active;                 /* [values] depends on a value of `by` and affects y */
     const bool *has_f32_gradient; /* [values] bf16 values with a gradient in f32 */
     MwValueId *gradient;          /* [values] partial sum of contributions; no value: zero */
     MwDiags *diags;
@@ -22,10 +24,17 @@ typedef struct {
     MwValueId *image;   /* [values] of a value of a loop, what the gradients take of it; none yet */
     MwValueId *adjoint; /* [values] of a scan_carry, the gradient that a step takes over */
     int carries;        /* scan_carry nodes added so far */
+    int *value_counts;  /* [nodes + 1] values after the node of that place in `order` was
+                         * differentiated; the last: before the first was */
     int first_added;    /* the first node of the gradients */
     MW_VEC(int) added_loop; /* [nodes from first_added on] loop of its results; -1: none */
 } MwDifferentiator;
 
+/* The origin of what is added for a node. */
+static inline MwOrigin mw_differentiator_origin(const MwDifferentiator *d, const MwNode *node)
+{
+    return d->origin ? *d->origin : node->origin;
+}
 /* The element type of the gradient by `value`. */
 MwType mw_differentiator_type(const MwDifferentiator *d, MwValueId value);
 /* Adds a term to the gradient by `value`. */
