@@ -255,6 +255,8 @@ MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId id, const MwShardingRule
     case MW_LOWER_MOVE:
     case MW_LOWER_GATHER:
         return stream_work(&query);
+    case MW_LOWER_DERIVED:
+        break;
     }
     MW_UNREACHABLE();
 }

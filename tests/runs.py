@@ -69,6 +69,11 @@ class Model:
 IMAGES = Model("images", "", "random:images=256", "random:shifts=100", "random:kind=12,labels=8")
 IMAGES.path = ROOT / "tests" / "dist" / "images.graph"
 
+# Gradients in the losses, of each row by itself; and a step of gradient descent within the step.
+PENALTY = Model("penalty", "", "random:ids=2", "random")
+PENALTY.path = ROOT / "tests" / "dist" / "penalty.graph"
+DESCENT = PENALTY.but(name="descent", sizes={"descends": "true"})
+
 # In mixed precision losses differ from run to run of other sums: twice what rounding does to them.
 TOLERANCES = {"bf16": 2e-3, "f16": 3e-4}
 

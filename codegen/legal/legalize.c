@@ -39,6 +39,8 @@ static MwLegalRule *rule_of(const MwNode *node)
     case MW_LOWER_MOVE:
     case MW_LOWER_GATHER:
         return mw_legal_points;
+    case MW_LOWER_DERIVED:
+        break;
     }
     MW_UNREACHABLE();
 }

@@ -22,7 +22,8 @@ static Normalized normalize(MwExpander *ex, const MwSite sites[3], const MwReduc
     const MwValueId centred = mw_emit_binary(ex, inner, MW_OP_SUB, over->x, n.mean);
     /* The variance does not change with the mean, as distances from it add up to 0: its gradient
      * needs no sum for that. */
-    const MwValueId mean = mw_emit_unary(ex, inner, MW_OP_STOP_GRADIENT, n.mean);
+    const MwAttr once = mw_attr_int(MW_ATTR_ONCE, true);
+    const MwValueId mean = mw_emit(ex, inner, MW_OP_STOP_GRADIENT, &n.mean, 1, &once, 1);
     const MwValueId distance = mw_emit_binary(ex, inner, MW_OP_SUB, over->x, mean);
     square.x = mw_emit_binary(ex, inner, MW_OP_MUL, distance, distance);
     n.variance = mw_reduction_mean(ex, sites[2], &square, count);

@@ -30,6 +30,16 @@ bool mw_shape_map_float(MwShapeContext *context)
     return mw_shape_map(context);
 }
 
+bool mw_shape_grad(MwShapeContext *context)
+{
+    const MwTensor *y = mw_shape_operand(context, 0);
+    if (y->type != MW_F32 || y->rank != 0)
+        return mw_shape_fail(context,
+                             "needs one number f32[] to differentiate, such as a sum, not %s",
+                             mw_shape_text(context, y));
+    return mw_shape_want_float(context, 1) && mw_shape_give(context, mw_shape_operand(context, 1));
+}
+
 static bool want_bool(MwShapeContext *context, int k)
 {
     const MwTensor *operand = mw_shape_operand(context, k);

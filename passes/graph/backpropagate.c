@@ -15,8 +15,13 @@ static void (*const gradients[MW_OP_COUNT])(MwGradient *) = {
 
 void mw_gradient_none(MwGradient *g)
 {
-    mw_diag_error(g->diags, g->node.origin.span, "%s is not differentiable",
-                  mw_op_info(g->node.op)->name);
+    const char *name = mw_op_info(g->node.op)->name, *suffix = strstr(name, "_grad");
+    if (suffix)
+        mw_diag_error(g->diags, g->node.origin.span,
+                      "the gradient of %.*s cannot be differentiated again", (int)(suffix - name),
+                      name);
+    else
+        mw_diag_error(g->diags, g->node.origin.span, "%s is not differentiable", name);
 }
 
 static bool is_float(const MwGraph *graph, MwValueId value)

@@ -2,9 +2,7 @@
 /* Gradients of element-wise operators: d is the gradient by the result y. Where the derivative
  * does not exist (relu and abs at 0, ties of maximum and minimum), it is that of PyTorch: 0, and
  * half for each operand. */
-#include "passes/graph/gradients.h"
-
-#include "ir/build.h"
+#include "passes/graph/gradient_terms.h"
 
 #include <math.h>
 
@@ -13,27 +11,6 @@ void mw_gradient_unbroadcast(MwGradient *g, int k, MwValueId gradient)
     MwTensor operand = mw_gradient_tensor(g, k);
     operand.type = g->types[k];
     g->operands[k] = mw_build_sum_to(g->graph, gradient, &operand);
-}
-
-static MwValueId scalar_like(const MwGradient *g, double value)
-{
-    MwTensor scalar = mw_tensor_scalar(mw_value_tensor(g->graph, g->results[0])->type);
-    return mw_build_constant(g->graph, &scalar, value);
-}
-
-static MwValueId mul(const MwGradient *g, MwValueId a, MwValueId b)
-{
-    return mw_build_binary(g->graph, MW_OP_MUL, a, b);
-}
-
-static MwValueId neg(const MwGradient *g, MwValueId a)
-{
-    return mw_build_unary(g->graph, MW_OP_NEG, a);
-}
-
-static MwValueId scaled(const MwGradient *g, MwValueId a, double factor)
-{
-    return mul(g, a, scalar_like(g, factor));
 }
 
 void mw_gradient_add(MwGradient *g)

@@ -70,7 +70,8 @@ bool evaluate_can(MwOp op)
 {
     return op != MW_OP_INPUT && op != MW_OP_WEIGHT && op != MW_OP_STATE && op != MW_OP_SHARD &&
            mw_op_info(op)->lowering != MW_LOWER_COLLECTIVE &&
-           mw_op_info(op)->lowering != MW_LOWER_TRANSFER;
+           mw_op_info(op)->lowering != MW_LOWER_TRANSFER &&
+           mw_op_info(op)->lowering != MW_LOWER_DERIVED;
 }
 
 /* Makes numbers infinite that rounding to f16 makes so: from the middle of the last one and 2^16

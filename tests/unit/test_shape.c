@@ -59,6 +59,11 @@ static const Case source_cases[] = {
 };
 
 static const Case map_cases[] = {
+    {"grad", "f32[]; f32[8, 128]", "", "f32[8, 128]"},
+    {"grad", "f32[]; bf16[8]", "", "bf16[8]"},
+    {"grad", "f32[8]; f32[8]", "",
+     "grad needs one number f32[] to differentiate, such as a sum, not f32[8]"},
+    {"grad", "f32[]; i32[8]", "", "grad needs a floating-point type for the right, not i32[8]"},
     {"add", "f32[8, 128]; f32[128]", "", "f32[8, 128]"},
     {"add", "f32[128]; f32[8, 128]", "", "f32[8, 128]"},
     {"add", "f32[8, 1, 4]; f32[3, 1]", "", "f32[8, 3, 4]"},
