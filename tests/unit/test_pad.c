@@ -297,6 +297,7 @@ static const struct {
     {"add", "f32[5, 1]; f32[7]", ""},
     {"div", "f32[5, 7]; f32[5, 1]", ""},
     {"cast", "f32[5, 7]", "type = i32"},
+    {"stop_gradient", "f32[5, 7]", ""},
     {"dropout", "f32[5, 7]", "rate = 0.5; key = 3"},
     {"uniform", "", "shape = [5, 7]; key = 3"},
     {"iota", "", "type = f32; shape = [5, 7]; axis = 1"},
