@@ -242,6 +242,19 @@ MwTerm mw_function_slice(MwExpander *ex, const MwCall *call)
     return mw_call_emit(ex, call, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
 }
 
+MwTerm mw_function_pad(MwExpander *ex, const MwCall *call)
+{
+    MwValueId x;
+    int axis;
+    int64_t begin, end;
+    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_axis(ex, call, 1, x, 0, &axis) ||
+        !mw_call_int(ex, call, 2, 0, &begin) || !mw_call_int(ex, call, 3, 0, &end))
+        return mw_term_none();
+    MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_BEGIN, begin),
+                      mw_attr_int(MW_ATTR_END, end)};
+    return mw_call_emit(ex, call, MW_OP_PAD, &x, 1, attrs, MW_COUNT(attrs));
+}
+
 bool mw_call_tensors(MwExpander *ex, const MwCall *call, MwValueId **values, int *count)
 {
     MW_VEC(MwValueId) all = {0};

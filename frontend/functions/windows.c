@@ -64,7 +64,38 @@ static void pad_same(const MwExpander *ex, MwImageWindows *w)
     }
 }
 
-/* Argument k: "same", "valid", a number, one for each dimension, or two, before and after. */
+static bool holds_lists(MwTerm term)
+{
+    for (int i = 0; term.kind == MW_TERM_LIST && i < term.list.count; i++)
+        if (term.list.at[i].kind == MW_TERM_LIST)
+            return true;
+    return false;
+}
+
+/* Argument k as a list with an element for each dimension: a number, or two, before and after. */
+static bool read_pairs(MwExpander *ex, const MwCall *call, int k, MwImageWindows *w)
+{
+    const MwTerm given = call->given[k].term;
+    bool fits = given.list.count == w->dims;
+    for (int d = 0; fits && d < w->dims; d++) {
+        int64_t *at;
+        int count;
+        if (!mw_want_ints(ex, given.list.at[d], mw_call_want(ex, call, k), &at, &count))
+            return false;
+        fits = count == 1 || count == 2;
+        for (int side = 0; fits && side < 2; side++)
+            w->padding[2 * d + side] = at[side % count];
+    }
+    if (!fits)
+        mw_expand_error(ex, call->given[k].span,
+                        "'%s' of %s has for each of %d spatial dimensions a number or a list of "
+                        "two, before and after",
+                        call->formals[k].name, call->callee, w->dims);
+    return fits;
+}
+
+/* Argument k: "same", "valid", a number, one for each dimension, or two, before and after, in
+ * lists of their own or one after another. */
 static bool read_padding(MwExpander *ex, const MwCall *call, int k, MwImageWindows *w)
 {
     int64_t *at, each[MW_MAX_WINDOW_DIMS];
@@ -80,6 +111,8 @@ static bool read_padding(MwExpander *ex, const MwCall *call, int k, MwImageWindo
                         call->formals[k].name, call->callee, given.text);
         return false;
     }
+    if (mw_call_has(call, k) && holds_lists(given))
+        return read_pairs(ex, call, k, w);
     if (mw_call_has(call, k) && given.kind == MW_TERM_LIST && given.list.count == 2 * w->dims) {
         if (!mw_want_ints(ex, given, mw_call_want(ex, call, k), &at, &count))
             return false;
