@@ -144,22 +144,24 @@ static double local_dim(const WorkQuery *query, const MwTensor *tensor, const Mw
 }
 
 /* The share of its keys that the queries of a device attend to with a causal mask. The device with
- * the last queries and the first keys has the most work: the query at x attends to all keys
- * before x, so the share is the mean of min(x, keys) / keys over its queries. */
-static double causal_share(double queries, double all_queries, double keys)
+ * the last queries and the first keys has the most work: its last query is at `end`, and the query
+ * at x attends to all keys before x, so the share is the mean of min(x, keys) / keys over its
+ * queries, of which those before 0 attend to none. */
+static double causal_share(double queries, double end, double keys)
 {
-    const double first = all_queries - queries, full = fmax(all_queries - fmax(first, keys), 0);
-    const double rest = queries - full; /* queries that do not see all keys */
+    const double first = fmax(end - queries, 0), full = fmax(end - fmax(first, keys), 0);
+    const double seeing = fmin(queries, fmax(end, 0));
+    const double rest = seeing - full; /* queries that do not see all keys */
     return (full + rest * (first + rest / 2) / keys) / queries;
 }
 
 /* The share of its keys that the queries of a device attend to. In a window a query attends to no
  * more keys than the window has. */
-static double share_of_keys(const MwNode *node, double queries, double all_queries, double keys)
+static double share_of_keys(const MwNode *node, double queries, double end, double keys)
 {
     const MwAttr *window = mw_node_attr(node, MW_ATTR_WINDOW);
     const bool is_causal = mw_node_int(node, MW_ATTR_CAUSAL);
-    const double share = is_causal ? causal_share(queries, all_queries, keys) : 1;
+    const double share = is_causal ? causal_share(queries, end, keys) : 1;
     if (!window->ints.count)
         return share;
     const double reach = (double)window->ints.at[0];
@@ -170,13 +172,15 @@ static double share_of_keys(const MwNode *node, double queries, double all_queri
  * the whole sequence, or of the block where queries and keys are split alike. */
 static int64_t positions(const MwNode *node, const MwTensor *q)
 {
+    const MwAttr *offset = mw_node_attr(node, MW_ATTR_OFFSET);
+    const int64_t ahead = offset->ints.count ? offset->ints.at[0] : 0;
     const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
     if (!origin->ints.count)
-        return q->dim[1];
+        return q->dim[1] + ahead;
     const MwAxes axes = mw_spec_dim(mw_node_spec(node, MW_ATTR_SPLIT), 1);
     const bool is_own = axes && axes == mw_spec_dim(mw_node_spec(node, MW_ATTR_KEY_SPLIT), 1) &&
                         !mw_node_attr(node, MW_ATTR_KEY_SHIFT)->ints.count;
-    return is_own ? q->dim[1] : origin->ints.at[1];
+    return (is_own ? q->dim[1] : origin->ints.at[1]) + ahead;
 }
 
 /* q is [batch, queries, heads, head], k is [batch, keys, groups, head]. */

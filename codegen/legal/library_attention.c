@@ -117,6 +117,8 @@ void mw_arguments_attention(const MwLegal *legal, const MwNode *node, MwPlanArg 
     args[MW_SDPA_KEY_POSITION] = position_of(node, MW_ATTR_KEY_ORIGIN, k->dim[1]);
     const MwAttr *window = mw_node_attr(node, MW_ATTR_WINDOW);
     args[MW_SDPA_WINDOW].i = window->ints.count ? window->ints.at[0] : 0;
+    const MwAttr *offset = mw_node_attr(node, MW_ATTR_OFFSET);
+    args[MW_SDPA_OFFSET].i = offset->ints.count ? offset->ints.at[0] : 0;
     args[MW_SDPA_TYPE].i = q->type;
     args[MW_SDPA_SCALE].f = mw_node_float(node, MW_ATTR_SCALE);
     args[MW_SDPA_SOFT_CAP].f = mw_node_float(node, MW_ATTR_SOFT_CAP);

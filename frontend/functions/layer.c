@@ -158,7 +158,15 @@ static MwTerm emit_attention(MwExpander *ex, const MwCall *call, const MwValueId
     return results.kind == MW_TERM_LIST && targets.count == 1 ? results.list.at[0] : results;
 }
 
-enum { SDPA_CAUSAL = 3, SDPA_SCALE, SDPA_MASK, SDPA_LENGTHS, SDPA_WINDOW, SDPA_SOFT_CAP };
+enum {
+    SDPA_CAUSAL = 3,
+    SDPA_SCALE,
+    SDPA_MASK,
+    SDPA_LENGTHS,
+    SDPA_WINDOW,
+    SDPA_SOFT_CAP,
+    SDPA_OFFSET
+};
 
 /* The mask of a call as [b, h, s, t]: dimensions that it lacks in front are 1. */
 static bool read_mask(MwExpander *ex, const MwCall *call, MwValueId *mask)
@@ -218,6 +226,47 @@ static MwValueId restrict_mask(MwExpander *ex, MwSite site, MwValueId mask, MwVa
     return mw_emit(ex, site, MW_OP_SELECT, operands, MW_COUNT(operands), NULL, 0);
 }
 
+/* Brings values of another width than queries and keys to one width with them, by zeros, which
+ * change neither scores nor the values of the width that was given. Returns that width where the
+ * output is to be cut to it, else 0. */
+static int64_t fit_values(MwExpander *ex, MwSite site, MwValueId operands[3])
+{
+    MwTensor shape[3];
+    for (int k = 0; k < 3; k++)
+        shape[k] = *mw_value_tensor(ex->graph, operands[k]);
+    if (shape[0].rank != 4 || shape[1].rank != 4 || shape[2].rank != 4 ||
+        shape[0].dim[3] != shape[1].dim[3])
+        return 0; /* the shape rule refuses it */
+    const int64_t width = shape[2].dim[3], more = shape[0].dim[3] - width;
+    for (int k = 0; k < 2 && more < 0; k++)
+        operands[k] = mw_emit_range(ex, site, MW_OP_PAD, operands[k], 3, 0, -more);
+    if (more <= 0)
+        return 0;
+    operands[2] = mw_emit_range(ex, site, MW_OP_PAD, operands[2], 3, 0, more);
+    return width;
+}
+
+/* Attention whose output is cut to `width`. */
+static MwTerm emit_narrowed(MwExpander *ex, const MwCall *call, const MwValueId *operands,
+                            const MwAttr *attrs, int attr_count, int64_t width)
+{
+    MwCall whole = *call;
+    const MwTargets targets = call->site.targets;
+    const bool has_lse = targets.count == 2;
+    const char *names[2];
+    if (targets.names && targets.count <= 2) {
+        names[0] = mw_intern_printf(ex->interner, "%s.padded", targets.names[0]);
+        names[1] = has_lse ? targets.names[1] : NULL;
+        whole.site.targets.names = names;
+    }
+    MwTerm results = emit_attention(ex, &whole, operands, attrs, attr_count);
+    MwTerm *out = results.kind == MW_TERM_LIST ? results.list.at : &results;
+    if (out->kind == MW_TERM_TENSOR)
+        *out = mw_term_tensor(mw_emit_range(ex, mw_site_part(call->site, 0, targets.count),
+                                            MW_OP_SLICE, out->value, 3, 0, width));
+    return results;
+}
+
 /* Operand 3 is the mask that the arguments `mask` and `lengths` mean, or no value. */
 static bool read_attention(MwExpander *ex, const MwCall *call, MwValueId operands[4])
 {
@@ -245,18 +294,24 @@ MwTerm mw_function_sdpa(MwExpander *ex, const MwCall *call)
         return mw_term_none();
     const MwTensor *q = mw_value_tensor(ex->graph, operands[0]);
     bool causal;
-    int64_t *window = NULL;
-    int windows = 0;
+    int64_t *window = NULL, *offset = NULL;
+    int windows = 0, offsets = 0;
     double scale, soft_cap, head = q->rank ? (double)q->dim[q->rank - 1] : 1;
     if (!mw_call_flag(ex, call, SDPA_CAUSAL, false, &causal) ||
         !mw_call_number(ex, call, SDPA_SCALE, 1 / sqrt(head), &scale) ||
         (mw_call_has(call, SDPA_WINDOW) &&
          !mw_call_ints(ex, call, SDPA_WINDOW, &window, &windows)) ||
+        (mw_call_has(call, SDPA_OFFSET) &&
+         !mw_call_ints(ex, call, SDPA_OFFSET, &offset, &offsets)) ||
         !mw_call_number(ex, call, SDPA_SOFT_CAP, 0, &soft_cap))
         return mw_term_none();
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_CAUSAL, causal), mw_attr_float(MW_ATTR_SCALE, scale),
                       mw_attr_float(MW_ATTR_SOFT_CAP, soft_cap),
+                      mw_attr_ints(MW_ATTR_OFFSET, offset, offsets),
                       mw_attr_ints(MW_ATTR_WINDOW, window, windows)};
+    const int64_t width = fit_values(ex, mw_site_inner(call->site), operands);
+    if (width)
+        return emit_narrowed(ex, call, operands, attrs, MW_COUNT(attrs), width);
     return emit_attention(ex, call, operands, attrs, MW_COUNT(attrs));
 }
 

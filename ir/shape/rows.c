@@ -140,38 +140,24 @@ static bool check_attention(MwShapeContext *context)
     return true;
 }
 
-/* The length of the sequence of which `operand` has all or, by the origin, a part. */
-static int64_t sequence_of(const MwShapeContext *context, int operand, MwAttrKey origin)
+/* The attribute has at most one number, from `least` up to what 32 bits count. */
+static bool check_reach(MwShapeContext *context, MwAttrKey key, int64_t least)
 {
-    const MwAttr *whole = mw_shape_attr(context, origin);
-    return whole->ints.count == 4 ? whole->ints.at[1] : mw_shape_operand(context, operand)->dim[1];
+    const MwAttr *reach = mw_shape_attr(context, key);
+    if (reach->ints.count > 1)
+        return mw_shape_fail(context, "has one %s, not %d", mw_attr_name(key), reach->ints.count);
+    if (!reach->ints.count || (reach->ints.at[0] >= least && reach->ints.at[0] <= INT32_MAX))
+        return true;
+    return mw_shape_fail(context, "needs %s %s of at least %lld and at most %d, not %lld",
+                         key == MW_ATTR_WINDOW ? "a" : "an", mw_attr_name(key), (long long)least,
+                         INT32_MAX, (long long)reach->ints.at[0]);
 }
 
-/* Query i attends to keys 0 to i, so a causal mask needs as many queries as keys. */
-static bool check_causal(MwShapeContext *context)
+/* Checks which keys a query sees. */
+static bool check_reaches(MwShapeContext *context)
 {
-    if (!mw_shape_int(context, MW_ATTR_CAUSAL))
-        return true;
-    const int64_t queries = sequence_of(context, 0, MW_ATTR_ORIGIN);
-    const int64_t keys = sequence_of(context, 1, MW_ATTR_KEY_ORIGIN);
-    if (queries == keys)
-        return true;
-    return mw_shape_fail(context,
-                         "with a causal mask needs as many queries as keys, not %lld and "
-                         "%lld",
-                         (long long)queries, (long long)keys);
-}
-
-/* One number, and a window that reaches no further than 32 bits count. */
-static bool check_window(MwShapeContext *context)
-{
-    const MwAttr *window = mw_shape_attr(context, MW_ATTR_WINDOW);
-    if (window->ints.count > 1)
-        return mw_shape_fail(context, "has one window, not %d", window->ints.count);
-    if (!window->ints.count || (window->ints.at[0] >= 1 && window->ints.at[0] <= INT32_MAX))
-        return true;
-    return mw_shape_fail(context, "needs a window of at least 1 and at most %d, not %lld",
-                         INT32_MAX, (long long)window->ints.at[0]);
+    return check_reach(context, MW_ATTR_WINDOW, 1) &&
+           check_reach(context, MW_ATTR_OFFSET, -INT32_MAX);
 }
 
 /* The mask is [b, h, s, t] with any of them 1. */
@@ -203,7 +189,7 @@ static MwTensor attention_lse(const MwTensor *q)
 bool mw_shape_sdpa(MwShapeContext *context)
 {
     const bool is_masked = context->query->operand_count > 3;
-    if (!check_attention(context) || !check_causal(context) || !check_window(context) ||
+    if (!check_attention(context) || !check_reaches(context) ||
         (is_masked && !check_mask(context, 3)))
         return false;
     const MwTensor *q = mw_shape_operand(context, 0);
@@ -215,7 +201,7 @@ bool mw_shape_sdpa(MwShapeContext *context)
 static bool check_gradient(MwShapeContext *context)
 {
     const bool is_masked = context->query->operand_count > 6;
-    if (!check_attention(context) || !check_causal(context) || !check_window(context) ||
+    if (!check_attention(context) || !check_reaches(context) ||
         (is_masked && !check_mask(context, 6)) || !mw_shape_want_like(context, 3, 0, true) ||
         !mw_shape_want_like(context, 5, 0, true))
         return false;

@@ -192,7 +192,8 @@ static Sizes sizes_of(const MwKernelArg *args, const void *mask)
                    .q_row = args[MW_SDPA_Q_ROW].i,
                    .k_row = args[MW_SDPA_K_ROW].i,
                    .v_row = args[MW_SDPA_V_ROW].i,
-                   .position = args[MW_SDPA_POSITION].i - args[MW_SDPA_KEY_POSITION].i,
+                   .position = args[MW_SDPA_POSITION].i + args[MW_SDPA_OFFSET].i -
+                               args[MW_SDPA_KEY_POSITION].i,
                    .window = args[MW_SDPA_WINDOW].i,
                    .causal = args[MW_SDPA_CAUSAL].i != 0,
                    .scale = (float)args[MW_SDPA_SCALE].f,

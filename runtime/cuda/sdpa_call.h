@@ -157,7 +157,7 @@ static inline Sizes sizes_of(const MwKernelArg *args, const Inputs *in, const vo
     z.q_row = args[MW_SDPA_Q_ROW].i;
     z.k_row = args[MW_SDPA_K_ROW].i;
     z.v_row = args[MW_SDPA_V_ROW].i;
-    z.position = args[MW_SDPA_POSITION].i - args[MW_SDPA_KEY_POSITION].i;
+    z.position = args[MW_SDPA_POSITION].i + args[MW_SDPA_OFFSET].i - args[MW_SDPA_KEY_POSITION].i;
     z.ahead = args[MW_SDPA_CAUSAL].i ? 0 : reach;
     z.behind = reach;
     z.scale = (float)args[MW_SDPA_SCALE].f;

@@ -223,7 +223,8 @@ static bool sdpa_sizes(const MwKernelArg *args, SdpaSizes *sizes)
     int64_t h = args[MW_SDPA_H].i, g = args[MW_SDPA_G].i, d = args[MW_SDPA_D].i;
     if (b < 1 || s < 1 || t < 1 || g < 1 || d < 1 || h % g != 0 || args[MW_SDPA_POSITION].i < 0 ||
         args[MW_SDPA_KEY_POSITION].i < 0 || args[MW_SDPA_WINDOW].i < 0 ||
-        args[MW_SDPA_WINDOW].i > INT32_MAX || !is_float(type))
+        args[MW_SDPA_WINDOW].i > INT32_MAX || args[MW_SDPA_OFFSET].i > INT32_MAX ||
+        args[MW_SDPA_OFFSET].i < -INT32_MAX || !is_float(type))
         return false;
     int64_t queries = times(b, s), keys = times(b, t);
     *sizes = (SdpaSizes){

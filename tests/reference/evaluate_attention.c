@@ -60,7 +60,9 @@ static int64_t mask_at(const Eval *e, const Query *at, int64_t key)
 /* Whether causality and the window let the query see the key. */
 static bool sees(const Eval *e, const Query *at, int64_t key)
 {
-    const int64_t position = eval_origin(e, eval_in(e, 0), 1) + at->s;
+    const MwAttr *offset = mw_node_attr(e->node, MW_ATTR_OFFSET);
+    const int64_t position =
+        eval_origin(e, eval_in(e, 0), 1) + at->s + (offset->ints.count ? offset->ints.at[0] : 0);
     const MwAttr *window = mw_node_attr(e->node, MW_ATTR_WINDOW);
     key += eval_origin_by(e, MW_ATTR_KEY_ORIGIN, eval_in(e, 1), 1);
     if (mw_node_int(e->node, MW_ATTR_CAUSAL) && key > position)

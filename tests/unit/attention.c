@@ -77,6 +77,8 @@ const Attention attentions[ATTENTIONS] = {
     {1, 130, 65, 1, 1, 128, true, 130, 0, .key_position = 195, .soft_cap = 3, .mask = "st"},
     {1, 70, 60, 2, 1, 64, false, 0, 0, .key_position = 90},
     {2, 33, 20, 2, 2, 8, false, 10, 0, .key_position = 300, .mask = "bt", .is_bool = true},
+    {2, 20, 70, 2, 1, 64, true, 20, 0, .offset = 30},
+    {1, 70, 33, 2, 1, 8, true, 0, 0, .key_position = 33, .offset = -20, .window = 12},
 };
 
 Call attention_call(MwRoutine routine, const Attention *z, MwType type)
@@ -112,6 +114,7 @@ Call attention_call(MwRoutine routine, const Attention *z, MwType type)
     a[MW_SDPA_V_OFFSET].i = 2 * z->pad;
     a[MW_SDPA_POSITION].i = z->position;
     a[MW_SDPA_KEY_POSITION].i = z->key_position;
+    a[MW_SDPA_OFFSET].i = z->offset;
     a[MW_SDPA_TYPE].i = type;
     a[MW_SDPA_SCALE].f = (z->is_turned ? -2.5 : 2.5) / sqrt((double)z->d);
     call_allocate(&call);
@@ -204,7 +207,7 @@ static double score(const Reference *r, const Query *query, int64_t t, double pr
                     double *slope)
 {
     const Attention *z = r->z;
-    const int64_t position = z->position - z->key_position + query->s;
+    const int64_t position = z->position + z->offset - z->key_position + query->s;
     const double bent = z->soft_cap > 0 ? tanh(product / z->soft_cap) : 0;
     *slope = 1 - bent * bent;
     if ((z->causal && t > position) || (z->window && llabs(t - position) >= z->window))

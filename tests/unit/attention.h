@@ -15,10 +15,10 @@ typedef struct {
     double soft_cap;
     const char *mask; /* a letter of "bhst" for each dimension that it has; NULL: there is none */
     bool is_bool;     /* the mask */
-    int64_t key_position;
+    int64_t key_position, offset;
 } Attention;
 
-enum { ATTENTIONS = 41 };
+enum { ATTENTIONS = 43 };
 extern const Attention attentions[ATTENTIONS];
 
 /* The routine stands for that of the same kind with a mask, if the shape has one. */

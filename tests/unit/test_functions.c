@@ -70,6 +70,23 @@ static const struct {
      "causal = true, window = 2)",
      "f32[2, 3, 1, 1]",
      {0, 0.5, 1.5, 3, 3.5, 4.5}},
+    {"sdpa(0 * reshape(slice(k, 0, 0, 1), [1, 3, 1, 1]), reshape(k, [1, 6, 1, 1]), reshape(k, [1, "
+     "6, 1, 1]), causal = true, offset = 3)",
+     "f32[1, 3, 1, 1]",
+     {1.5, 2, 2.5}},
+    {"sdpa(0 * reshape(k, [1, 6, 1, 1]), cast(reshape(ids, [1, 3, 1, 1]), f32), "
+     "cast(reshape(ids, [1, 3, 1, 1]), f32), causal = true, offset = -1)",
+     "f32[1, 6, 1, 1]",
+     {0, 0, 0.5, 1, 1, 1}},
+    /* Values of another width than queries and keys. */
+    {"sdpa(reshape(0 * k, [1, 2, 1, 3]), reshape(k, [1, 2, 1, 3]), reshape(slice(k, 1, 0, 2), [1, "
+     "2, 1, 2]), causal = true)",
+     "f32[1, 2, 1, 2]",
+     {0, 1, 1.5, 2.5}},
+    {"sdpa(reshape(0 * slice(k, 1, 0, 1), [1, 2, 1, 1]), reshape(slice(k, 1, 0, 1), [1, 2, 1, 1]), "
+     "reshape(k, [1, 2, 1, 3]))",
+     "f32[1, 2, 1, 3]",
+     {1.5, 2.5, 3.5, 1.5, 2.5, 3.5}},
     {"rope(reshape(k, [1, 1, 1, 6]), positions = iota([1, 1]))",
      "f32[1, 1, 1, 6]",
      {0, 1, 2, 3, 4, 5}},

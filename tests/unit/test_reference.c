@@ -121,6 +121,11 @@ static const Case cases[] = {
     {"sdpa", "f32[1, 3, 1, 1]; f32[1, 3, 1, 1]; f32[1, 3, 1, 1]",
      "causal = true; scale = 1; window = [2]", "0 0 0; 0 0 0; 2 4 8",
      "2 3 6; 0 0.6931471805599453 0.6931471805599453"},
+    /* The second of four keys is the last that the query sees. */
+    {"sdpa", "f32[1, 1, 1, 1]; f32[1, 4, 1, 1]; f32[1, 4, 1, 1]",
+     "causal = true; scale = 1; offset = [1]", "0; 0 0 0 0; 2 4 8 9", "3; 0.6931471805599453"},
+    {"sdpa", "f32[1, 2, 1, 1]; f32[1, 1, 1, 1]; f32[1, 1, 1, 1]",
+     "causal = true; scale = 1; offset = [-1]", "0 0; 0; 2", "0 2; -inf 0"},
     /* 2 tanh(q k / 2) */
     {"sdpa", "f32[1, 1, 1, 1]; f32[1, 1, 1, 1]; f32[1, 1, 1, 1]", "scale = 1; soft_cap = 2",
      "2; 3; 7", "7; 1.9901095073734609"},

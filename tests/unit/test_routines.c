@@ -433,6 +433,7 @@ static const struct {
                         {MW_SDPA_KEY_POSITION, -1},
                         {MW_SDPA_TYPE, MW_I32},
                         {MW_SDPA_WINDOW, -1},
+                        {MW_SDPA_OFFSET, INT64_MIN},
                         {MW_SDPA_MASK_H, 3},
                         {MW_SDPA_MASK_S, 0},
                         {MW_SDPA_MASK_TYPE, MW_BOOL}};

@@ -246,7 +246,12 @@ static const Case attention_cases[] = {
      "8, 4, 16] and "
      "f32[2, 7, 4, 16]"},
     {"sdpa", "f32[2, 8, 4, 16]; f32[2, 6, 4, 16]; f32[2, 6, 4, 16]", "scale = 0.25; causal = true",
-     "sdpa with a causal mask needs as many queries as keys, not 8 and 6"},
+     "f32[2, 8, 4, 16]; f32[2, 8, 4]"},
+    {"sdpa", "f32[2, 8, 4, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4, 16]",
+     "scale = 1; offset = [-2147483648]",
+     "sdpa needs an offset of at least -2147483647 and at most 2147483647, not -2147483648"},
+    {"sdpa", "f32[2, 8, 4, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4, 16]", "scale = 1; offset = [1, 2]",
+     "sdpa has one offset, not 2"},
     {"sdpa", "f32[2, 4, 4, 16]; f32[2, 8, 4, 16]; f32[2, 8, 4, 16]",
      "scale = 0.25; causal = true; origin = [2, 8, 4, 16]; split = [R, S0, R, R]",
      "f32[2, 4, 4, 16]; f32[2, 4, 4]"},

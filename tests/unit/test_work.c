@@ -228,6 +228,31 @@ START_TEST(attention_counts_what_the_window_leaves)
 }
 END_TEST
 
+/* There are 16 queries of 32 keys. */
+START_TEST(attention_counts_what_the_offset_lets_queries_see)
+{
+    static const struct {
+        int64_t offset;
+        double share;
+    } cases[] = {{0, 8. / 32}, {16, 24. / 32}, {40, 1}, {-8, 2. / 32}, {-20, 0}};
+    Fixture f = fixture_new();
+    MwValueId q = INPUT(&f, MW_F32, 2, 16, 6, 8), k = INPUT(&f, MW_F32, 2, 32, 3, 8);
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwAttr attrs[] = {{.key = MW_ATTR_CAUSAL, .i = 1},
+                          mw_attr_float(MW_ATTR_SCALE, 0.125),
+                          mw_attr_ints(MW_ATTR_OFFSET, &cases[i].offset, 1)};
+        MwValueId out = add(&f, (MwNodeSpec){.op = MW_OP_SDPA,
+                                             .operands = (MwValueId[]){q, k, k},
+                                             .operand_count = 3,
+                                             .attrs = attrs,
+                                             .attr_count = MW_COUNT(attrs)});
+        ck_assert_double_eq(work_of(&f, out, 0, 1).flops,
+                            4.0 * 2 * 6 * 16 * 32 * 8 * cases[i].share);
+    }
+    mw_arena_free(&f.arena);
+}
+END_TEST
+
 START_TEST(a_table_costs_the_rows_that_are_put)
 {
     Fixture f = fixture_new();
@@ -252,6 +277,7 @@ int main(void)
     tcase_add_test(tcase, streams_read_operands_and_write_results);
     tcase_add_test(tcase, attention_counts_what_the_mask_leaves);
     tcase_add_test(tcase, attention_counts_what_the_window_leaves);
+    tcase_add_test(tcase, attention_counts_what_the_offset_lets_queries_see);
     tcase_add_test(tcase, attention_of_a_ring_counts_its_block);
     tcase_add_test(tcase, a_table_costs_the_rows_that_are_put);
     suite_add_tcase(suite, tcase);
