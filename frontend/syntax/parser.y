@@ -376,7 +376,11 @@ annotations:
   | annotations "," annotation        { $$ = $1; mw_vec_push(parse->arena, &$$, $3); }
   ;
 
-annotation: key "=" expr              { $$ = (MwArg){$1, $3}; };
+/* The scope of a scan has the name of the statement. */
+annotation:
+    key "=" expr                      { $$ = (MwArg){$1, $3}; }
+  | key "=" "scan"                    { $$ = (MwArg){$1, new_name(parse, MW_EXPR_NAME, $3)}; }
+  ;
 
 key: NAME | "repeat";
 
