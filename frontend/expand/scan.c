@@ -28,9 +28,8 @@ typedef struct {
 
 struct MwScan {
     MwSpan span;
-    int loop;
-    int64_t axis, steps;
-    bool reverse;
+    int64_t axis;
+    MwScanSteps in;
     MW_VEC(Carry) carries;
     MW_VEC(Collected) collected;
 };
@@ -45,7 +44,7 @@ static bool read_annotation(MwExpander *ex, const MwArg *annotation, MwScan *sca
     if (strcmp(key, "axis") == 0)
         return mw_want_int(ex, term, want, &scan->axis);
     if (strcmp(key, "reverse") == 0)
-        return mw_want_bool(ex, term, want, &scan->reverse);
+        return mw_want_bool(ex, term, want, &scan->in.reverse);
     mw_expand_error(ex, annotation->key.span, "a scan has 'axis' and 'reverse', not '%s'", key);
     return false;
 }
@@ -71,12 +70,12 @@ static bool set_steps(MwExpander *ex, MwScan *scan, MwSpan span, int64_t steps)
 {
     if (steps < 1 || steps > MW_MAX_STEPS)
         mw_expand_error(ex, span, "a scan cannot take %lld steps", (long long)steps);
-    else if (scan->steps && steps != scan->steps)
+    else if (scan->in.steps && steps != scan->in.steps)
         mw_expand_error(ex, span, "this has %lld steps, and what stands before it %lld",
-                        (long long)steps, (long long)scan->steps);
+                        (long long)steps, (long long)scan->in.steps);
     else
-        scan->steps = steps;
-    return scan->steps == steps;
+        scan->in.steps = steps;
+    return scan->in.steps == steps;
 }
 
 /* Turns what a source says into the tensor that it goes through, and the axis: the positions where
@@ -117,10 +116,8 @@ static bool enter_source(MwExpander *ex, const MwScanSource *source, MwScan *sca
     if (!source->name.text)
         return true;
     const char *name = mw_name_in_scope(ex, source->name.text);
-    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_LOOP, scan->loop),
-                            mw_attr_int(MW_ATTR_REVERSE, scan->reverse)};
     MwSite site = {source->name.span, {&name, 1}};
-    MwValueId x_t = mw_emit(ex, site, MW_OP_SCAN_IN, &x, 1, attrs, MW_COUNT(attrs));
+    MwValueId x_t = mw_emit_scan_in(ex, site, &scan->in, x, (int)axis);
     mw_name_bind(ex, source->name, mw_term_tensor(x_t));
     return mw_has_value(x_t);
 }
@@ -147,9 +144,9 @@ static void carry_name(MwExpander *ex, MwScan *scan, MwName name)
     if (!mw_want_tensor(ex, *before, want, &first))
         return;
     const char *full = mw_name_in_scope(ex, name.text);
-    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_LOOP, scan->loop),
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_LOOP, scan->in.loop),
                             mw_attr_int(MW_ATTR_CARRY, scan->carries.count),
-                            mw_attr_int(MW_ATTR_STEPS, scan->steps)};
+                            mw_attr_int(MW_ATTR_STEPS, scan->in.steps)};
     MwSite site = {name.span, {&full, 1}};
     MwValueId carry = mw_emit(ex, site, MW_OP_SCAN_CARRY, &first, 1, attrs, MW_COUNT(attrs));
     mw_vec_push(ex->arena, &scan->carries, ((Carry){name, carry}));
@@ -208,8 +205,8 @@ static MwTerm leave_carry(MwExpander *ex, const MwScan *scan, const Carry *carry
         return mw_term_none();
     }
     const char *full = mw_name_in_scope(ex, carry->name.text);
-    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_LOOP, scan->loop),
-                            mw_attr_int(MW_ATTR_STEPS, scan->steps)};
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_LOOP, scan->in.loop),
+                            mw_attr_int(MW_ATTR_STEPS, scan->in.steps)};
     const MwValueId operands[] = {next, carry->carry};
     MwSite site = {carry->name.span, {&full, 1}};
     return mw_term_tensor(mw_emit(ex, site, MW_OP_SCAN_NEXT, operands, 2, attrs, MW_COUNT(attrs)));
@@ -245,9 +242,9 @@ void mw_statement_collect(MwExpander *ex, const MwStatement *statement)
     const int64_t axis =
         scan->axis < 0 ? mw_max(scan->axis + rank, 0) : mw_min(scan->axis, rank - 1);
     const char *full = mw_name_in_scope(ex, name.text);
-    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_LOOP, scan->loop),
-                            mw_attr_int(MW_ATTR_STEPS, scan->steps),
-                            mw_attr_int(MW_ATTR_REVERSE, scan->reverse)};
+    const MwAttr attrs[] = {
+        mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_LOOP, scan->in.loop),
+        mw_attr_int(MW_ATTR_STEPS, scan->in.steps), mw_attr_int(MW_ATTR_REVERSE, scan->in.reverse)};
     MwSite site = {name.span, {&full, 1}};
     MwValueId all = mw_emit(ex, site, MW_OP_SCAN_OUT, &value, 1, attrs, MW_COUNT(attrs));
     mw_vec_push(ex->arena, &scan->collected, ((Collected){name, mw_term_tensor(all)}));
@@ -273,8 +270,10 @@ static void run_steps(MwExpander *ex, const MwStatement *statement, MwScan *scan
         ok &= enter_source(ex, &statement->scan.sources.at[i], scan);
     MW_VEC(MwTerm) after = {0};
     visit_body(ex, scan, &statement->scan.body, ok ? carry_names : collect_nothing);
+    ex->in_scan = &scan->in;
     if (ok)
         run_body(ex, &statement->scan.body);
+    ex->in_scan = NULL;
     for (int i = 0; i < scan->carries.count; i++)
         mw_vec_push(ex->arena, &after, leave_carry(ex, scan, &scan->carries.at[i]));
     end_names(ex, &before);
@@ -288,7 +287,7 @@ static void run_steps(MwExpander *ex, const MwStatement *statement, MwScan *scan
 void mw_scan_run(MwExpander *ex, const MwStatement *statement,
                  void (*run_body)(MwExpander *ex, const MwBody *body))
 {
-    MwScan scan = {.span = statement->span, .axis = 1, .loop = ex->scans++};
+    MwScan scan = {.span = statement->span, .axis = 1, .in.loop = ex->scans++};
     if (ex->scan) {
         mw_expand_note(ex, ex->scan->span, "the other is here");
         mw_expand_error(ex, statement->span, "a 'scan' cannot run inside another");

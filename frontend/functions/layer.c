@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Functions for the layers of networks: activations, norms, attention, positions, dropout. */
+/* Functions for the layers of networks: activations, norms, attention, positions. */
 #include "frontend/functions/expansions.h"
 
 #include <math.h>
@@ -313,22 +313,6 @@ MwTerm mw_function_sdpa(MwExpander *ex, const MwCall *call)
     if (width)
         return emit_narrowed(ex, call, operands, attrs, MW_COUNT(attrs), width);
     return emit_attention(ex, call, operands, attrs, MW_COUNT(attrs));
-}
-
-/* Every call has a random stream of its own, named by its key. */
-MwTerm mw_function_dropout(MwExpander *ex, const MwCall *call)
-{
-    MwValueId x;
-    double rate;
-    int64_t key;
-    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_number(ex, call, 1, 0, &rate) ||
-        !mw_call_int(ex, call, 2, ex->next_key, &key))
-        return mw_term_none();
-    if (rate == 0 && !mw_call_has(call, 2))
-        return call->given[0].term;
-    ex->next_key += !mw_call_has(call, 2);
-    MwAttr attrs[] = {mw_attr_float(MW_ATTR_RATE, rate), mw_attr_int(MW_ATTR_KEY, key)};
-    return mw_call_emit(ex, call, MW_OP_DROPOUT, &x, 1, attrs, MW_COUNT(attrs));
 }
 
 /* x, or the bound where `op` holds between them. */

@@ -140,6 +140,13 @@ MwValueId mw_emit_range(MwExpander *ex, MwSite site, MwOp op, MwValueId x, int a
     return mw_emit(ex, site, op, &x, 1, attrs, MW_COUNT(attrs));
 }
 
+MwValueId mw_emit_scan_in(MwExpander *ex, MwSite site, const MwScanSteps *in, MwValueId x, int axis)
+{
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_LOOP, in->loop),
+                            mw_attr_int(MW_ATTR_REVERSE, in->reverse)};
+    return mw_emit(ex, site, MW_OP_SCAN_IN, &x, 1, attrs, MW_COUNT(attrs));
+}
+
 MwValueId mw_emit_concat(MwExpander *ex, MwSite site, const MwValueId *values, int count, int axis)
 {
     MwAttr attr = mw_attr_int(MW_ATTR_AXIS, axis);

@@ -56,6 +56,9 @@ MwValueId mw_emit_binary(MwExpander *ex, MwSite site, MwOp op, MwValueId a, MwVa
 /* Adds a scalar constant. */
 MwValueId mw_emit_constant(MwExpander *ex, MwSite site, MwType type, double value);
 MwValueId mw_emit_cast(MwExpander *ex, MwSite site, MwValueId x, MwType type);
+/* Adds the element along `axis` that a step of the scan takes of `x`. */
+MwValueId mw_emit_scan_in(MwExpander *ex, MwSite site, const MwScanSteps *in, MwValueId x,
+                          int axis);
 /* Adds `op`, a slice or pad of dimension `axis`. */
 MwValueId mw_emit_range(MwExpander *ex, MwSite site, MwOp op, MwValueId x, int axis, int64_t begin,
                         int64_t end);

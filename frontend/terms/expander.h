@@ -52,6 +52,13 @@ typedef struct {
 
 typedef struct MwScan MwScan; /* expand/scan.c */
 
+/* How a scan goes through what it takes. */
+typedef struct {
+    int loop; /* its number in the graph */
+    int64_t steps;
+    bool reverse;
+} MwScanSteps;
+
 typedef struct MwExpander MwExpander;
 struct MwExpander {
     MwArena *arena;
@@ -69,8 +76,9 @@ struct MwExpander {
     MwNameMap pinned;     /* full names of values with a pin -> MwSpan */
     MwFrame *frame;       /* NULL while sizes are computed */
     const MwLocal *local; /* the innermost; NULL: none */
-    MwScan *scan;         /* whose body is expanded; NULL: none */
-    int scans;            /* expanded so far */
+    MwScan *scan;         /* that is expanded; NULL: none */
+    const MwScanSteps *in_scan; /* those of the scan whose body is expanded; NULL: none */
+    int scans;                  /* expanded so far */
     /* Expands the call of a block. Evaluation, which stands below statements, reaches them through
      * this alone; expand/body.c sets it. */
     MwTerm (*call_block)(MwExpander *ex, MwBlockState *state, const MwExpr *expr);

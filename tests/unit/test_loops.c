@@ -120,6 +120,33 @@ START_TEST(gradients_are_difference_quotients)
 }
 END_TEST
 
+/* ---- Random numbers ---- */
+
+/* Whether rows `a` and `b` of [rows, columns] are the same. */
+static bool same_rows(const double *at, int a, int b, int columns)
+{
+    return memcmp(at + a * columns, at + b * columns, sizeof *at * (size_t)columns) == 0;
+}
+
+#define DRAWN(value)                                                                               \
+    MODEL(" weight one: f32[32] = ones\n scan 3 as t with axis = 0 {\n collect all = " value       \
+          "\n }\n loss = sum(all * one)\n" TRAINED)
+
+static const char *const drawn[] = {
+    DRAWN("uniform([32])"),      DRAWN("uniform([32], -1, 1)"),       DRAWN("normal([32])"),
+    DRAWN("normal([32], 1, 2)"), DRAWN("cast(bernoulli([32]), f32)"), DRAWN("dropout(one, 0.5)")};
+
+START_TEST(random_numbers_are_others_at_each_step)
+{
+    TestModel model = test_model_new(drawn[_i], 1, MW_PASS_differentiate);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    interpreter_step(model.run);
+    const double *all = interpreter_value(model.run, "scan.all");
+    ck_assert(!same_rows(all, 0, 1, 32) && !same_rows(all, 1, 2, 32) && !same_rows(all, 0, 2, 32));
+    test_model_free(&model);
+}
+END_TEST
+
 /* ---- Micro-batches ---- */
 
 static void compare_weights(TestModel *whole, TestModel *cut)
@@ -290,6 +317,7 @@ int main(void)
     TCase *tests = tcase_create("loops");
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, gradients_are_difference_quotients, 0, MW_COUNT(trained));
+    tcase_add_loop_test(tests, random_numbers_are_others_at_each_step, 0, MW_COUNT(drawn));
     tcase_add_loop_test(tests, micro_batches_give_the_same_weights, 0, MW_COUNT(trained));
     tcase_add_loop_test(tests, the_nodes_of_a_loop_follow_each_other, 0, MW_COUNT(trained));
     tcase_add_loop_test(tests, a_loop_is_in_one_layer, 0, MW_COUNT(trained));
