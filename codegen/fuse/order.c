@@ -344,11 +344,12 @@ static int64_t run_attempt(Attempt *a)
 
 /* ---- Casts of weights ---- */
 
-/* Says whether a unit only casts values that no unit makes, such as weights. */
+/* Says whether a unit only casts values that no unit makes, such as weights. What a loop casts at
+ * each step stays in it. */
 static bool casts_only_sources(const Dependencies *d, int u)
 {
     const MwUnit *unit = unit_at(d, u);
-    if (!unit->is_kernel || d->reads.begin[u] < d->reads.begin[u + 1])
+    if (!unit->is_kernel || unit->loop >= 0 || d->reads.begin[u] < d->reads.begin[u + 1])
         return false;
     for (int i = 0; i < unit->nodes.count; i++)
         if (mw_legal_at(d->legal, unit->nodes.at[i])->op != MW_OP_CAST)
