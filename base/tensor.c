@@ -64,6 +64,12 @@ bool mw_type_is_integer(MwType type)
     return types[type].kind == MW_TYPE_SIGNED || types[type].kind == MW_TYPE_UNSIGNED;
 }
 
+bool mw_type_widens(MwType from, MwType to)
+{
+    return mw_type_is_integer(from) && mw_type_is_integer(to) &&
+           types[from].bytes < types[to].bytes;
+}
+
 bool mw_type_is_index(MwType type)
 {
     return mw_type_is_integer(type) && types[type].bytes >= 4;

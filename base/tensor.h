@@ -35,6 +35,8 @@ bool mw_type_is_half(MwType type);
 bool mw_type_is_integer(MwType type);
 /* Whether elements may be indices: integers of 32 or 64 bits. */
 bool mw_type_is_index(MwType type);
+/* Whether both are integers and the other is longer, so that a cast changes no value. */
+bool mw_type_widens(MwType from, MwType to);
 /* Whether `value` is a value of the type; of floats, any is, since it is rounded. Of integers of 64
  * bits those count that no other integer rounds to as a double: less than 2^53 in size. */
 bool mw_type_holds(MwType type, double value);

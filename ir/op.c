@@ -167,6 +167,36 @@ int mw_op_counted_operand(MwOp op, MwAttrKey origin)
     }
 }
 
+const MwLookup *mw_op_lookup(MwOp op)
+{
+    static const MwLookup embedding = {.table = 1, .index = 0},
+                          pick = {.table = 0, .index = 1, .along_last = true};
+    switch (op) {
+    case MW_OP_EMBEDDING:
+        return &embedding;
+    case MW_OP_PICK:
+    case MW_OP_TAKE_ALONG:
+        return &pick;
+    default:
+        return NULL;
+    }
+}
+
+const MwLookup *mw_op_entries(MwOp op)
+{
+    static const MwLookup embedding_grad = {.table = -1, .index = 0},
+                          pick_grad = {.table = -1, .index = 0, .along_last = true};
+    switch (op) {
+    case MW_OP_EMBEDDING_GRAD:
+        return &embedding_grad;
+    case MW_OP_PICK_GRAD:
+    case MW_OP_TAKE_ALONG_GRAD:
+        return &pick_grad;
+    default:
+        return mw_op_lookup(op);
+    }
+}
+
 int mw_op_changed_operand(MwOp op)
 {
     return op == MW_OP_PUT_ROWS ? 0 : -1;

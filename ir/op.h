@@ -129,6 +129,24 @@ MwCollective mw_op_collective(MwOp op);
  * which the operator has) and the split after it; -1 for its first result. */
 int mw_op_counted_operand(MwOp op, MwAttrKey origin);
 
+/* An operator that reads or writes entries of a table; the elements of `index` are the numbers of
+ * the entries. */
+typedef struct {
+    int table, index; /* operands; a table of -1 is the result */
+    bool along_last;  /* entries are along the last dimension of the table, else the first */
+} MwLookup;
+
+/* NULL: the operator reads no entries. */
+const MwLookup *mw_op_lookup(MwOp op);
+/* The same of an operator that reads entries or adds to them. */
+const MwLookup *mw_op_entries(MwOp op);
+
+/* The dimension of `table` that the index counts along. */
+static inline int mw_lookup_axis(const MwLookup *lookup, const MwTensor *table)
+{
+    return lookup->along_last ? table->rank - 1 : 0;
+}
+
 /* The operand of which the result is a copy with some rows changed, so that in its place only those
  * are written; -1: there is none. */
 int mw_op_changed_operand(MwOp op);

@@ -2,7 +2,6 @@
 #include "codegen/lower/lower_node.h"
 
 #include "base/text.h"
-#include "codegen/legal/loops.h"
 
 #include <math.h>
 #include <stdarg.h>

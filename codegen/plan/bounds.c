@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/plan/bounds.h"
 
-#include "codegen/legal/loops.h"
 #include "runtime/plan/box.h"
 
 #include <string.h>
@@ -52,8 +51,7 @@ static bool map_view(const MwNode *node, MwValueId value, const MwBox *view,
     case MW_OP_IDENTITY:
         return true;
     case MW_OP_CAST: /* to wider integers, which changes no value */
-        return mw_type_is_integer(operand->type) && mw_type_is_integer(view->global.type) &&
-               mw_type_bytes(operand->type) < mw_type_bytes(view->global.type);
+        return mw_type_widens(operand->type, view->global.type);
     case MW_OP_SLICE:
         map->offset[mw_node_int(node, MW_ATTR_AXIS)] = mw_node_int(node, MW_ATTR_BEGIN);
         return true;

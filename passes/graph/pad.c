@@ -220,9 +220,70 @@ static void mask_greatest(Pad *p, const MwNode *node, const MwShardingRule *rule
     operands[0] = mask_dim(p->rewrite.to, operands[0], d, tensor->dim[d], least);
 }
 
+/* Whether numbers of entries are an input, seen through views; a run then checks them
+ * (codegen/plan/bounds.h). What is a part of an input is one of it as it was given. */
+static bool are_checked(const MwGraph *graph, MwValueId ids)
+{
+    bool is_part = false;
+    for (;; ids = mw_value_node(graph, ids)->operands[0])
+        switch (mw_value_node(graph, ids)->op) {
+        case MW_OP_INPUT:
+            return true;
+        case MW_OP_RESHAPE:
+            if (is_part)
+                return false;
+            break;
+        case MW_OP_SLICE:
+        case MW_OP_SPLIT:
+            if (is_part)
+                return false;
+            is_part = true;
+            break;
+        case MW_OP_CAST:
+            if (!mw_type_widens(
+                    mw_value_tensor(graph, mw_value_node(graph, ids)->operands[0])->type,
+                    mw_value_tensor(graph, ids)->type))
+                return false;
+            break;
+        case MW_OP_IDENTITY:
+        case MW_OP_TRANSPOSE:
+        case MW_OP_BROADCAST:
+        case MW_OP_SCAN_IN:
+            break;
+        default:
+            return false;
+        }
+}
+
+/* Numbers of entries that are not there become -1, so that they do not name padding. */
+static void mask_numbers(Pad *p, const MwNode *node, MwValueId *operands)
+{
+    const MwLookup *entries = mw_op_entries(node->op);
+    if (!entries)
+        return;
+    const MwValueId table =
+        entries->table < 0 ? (MwValueId){node->first_result} : node->operands[entries->table];
+    const MwTensor *whole = mw_value_tensor(from_of(p), table);
+    const int d = mw_lookup_axis(entries, whole), k = entries->index;
+    if (!mw_pad_is_padded(&p->sizes, table, d) || are_checked(from_of(p), node->operands[k]))
+        return;
+    MwGraph *graph = p->rewrite.to;
+    const MwTensor scalar = mw_tensor_scalar(mw_value_tensor(graph, operands[k])->type);
+    const char *name = mw_value(graph, operands[k])->name;
+    const int first = graph->values.count;
+    mw_rewrite_at(&p->rewrite, node);
+    MwValueId inside = mw_build_binary(graph, MW_OP_LT, operands[k],
+                                       mw_build_constant(graph, &scalar, (double)whole->dim[d]));
+    operands[k] =
+        mw_build_select(graph, inside, operands[k], mw_build_constant(graph, &scalar, -1));
+    mw_build_name_temporaries(graph, first, graph->values.count,
+                              mw_arena_printf(graph->arena, "%s.unpadded", name));
+}
+
 static MwValueId *masked_operands(Pad *p, const MwNode *node, const MwShardingRule *rule)
 {
     MwValueId *operands = mw_rewrite_operands(&p->rewrite, node);
+    mask_numbers(p, node, operands);
     const MwOpInfo *info = mw_op_info(node->op);
     for (int f = 0; f < rule->factor_count; f++) {
         if (!is_padded_factor(p, node, rule, f))

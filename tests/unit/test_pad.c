@@ -125,6 +125,17 @@ static const struct {
            "loss = mean(y * y)\n"
            "train loss with adam(lr = 0.1), sparse = [\"table\"]\n"),
      2, 1, "table[6, 7]"},
+    /* Numbers of entries, of which some are beyond the last. */
+    {MODEL("input ids: i32[3]\n"
+           "weight table: f32[5, 7] = normal(1)\n"
+           "weight row: f32[7, 5] = normal(1)\n"
+           "some = ids % 3 + 4\n"
+           "y = gather(cos(table), some)\n"
+           "z = scatter_add(table, some, y)\n"
+           "t = take_along(cos(row), broadcast(some, [7, 3]))\n"
+           "loss = mean(y * y) + sum(exp(z)) + mean(t * t)\n"
+           "train loss with adam(lr = 0.1)\n"),
+     2, 1, "ids[4] table[6, 7]"},
     /* A recurrence, whose first state is not zero. */
     {MODEL("input x: f32[5, 3, 7]\n"
            "weight w: f32[7, 5] = normal(1)\n"
