@@ -15,7 +15,8 @@
  * - in the update phase, nodes that lead element by element to the new value of a weight that
  *   several stages keep. So the copies of a weight stay equal, and its gradient crosses, not its
  *   new value.
- * A node that the user pins to a stage runs in that stage alone.
+ * A node that the user pins to a stage runs in that stage alone, and so does a loop, of which a
+ * step needs what another leaves.
  *
  * A pin of a spec holds in the stages that make the value, not where the value is received.
  *
@@ -24,6 +25,7 @@
 #include "passes/stages/split.h"
 
 #include "ir/build.h"
+#include "ir/loops.h"
 #include "ir/rewrite.h"
 #include "passes/pass.h"
 
@@ -146,7 +148,8 @@ static bool *find_constant(MwArena *arena, const MwGraph *graph, const bool *is_
         const MwNode *node = &graph->nodes.at[n];
         bool is_data =
             node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
-        is_constant[n] = !is_data && !is_pinned_here[n] && is_made_of(graph, node, is_constant);
+        is_constant[n] = !is_data && !is_pinned_here[n] && !mw_op_is_scan(node->op) &&
+                         is_made_of(graph, node, is_constant);
     }
     return is_constant;
 }
@@ -159,7 +162,8 @@ bool *mw_find_constant_nodes(MwArena *arena, const MwGraph *graph)
 static bool is_element_wise(const MwNode *node)
 {
     MwLowering lowering = mw_op_info(node->op)->lowering;
-    return lowering == MW_LOWER_MAP || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE;
+    return !mw_op_is_scan(node->op) &&
+           (lowering == MW_LOWER_MAP || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE);
 }
 
 /* Whether the node is a weight, or a state that is the same in every step. */
