@@ -53,9 +53,35 @@ MwValueId mw_reduction_emit(MwExpander *ex, MwSite site, MwOp op, const MwReduce
     return mw_emit(ex, site, op, &r->x, 1, attrs, MW_COUNT(attrs));
 }
 
+/* Whether argument 0 is a list, and no other is given. The result is then `op` between its
+ * elements, numbers or tensors. */
+static bool fold_list(MwExpander *ex, const MwCall *call, MwOp op, MwTerm *result)
+{
+    const MwTerm list = call->given[0].term;
+    if (list.kind != MW_TERM_LIST || !list.list.count || mw_call_has(call, 1) ||
+        mw_call_has(call, 2))
+        return false;
+    *result = list.list.at[0];
+    for (int i = 1; i < list.list.count; i++) {
+        const MwSite site = i + 1 < list.list.count ? mw_site_inner(call->site) : call->site;
+        *result = mw_apply(ex, site, op, (MwTerm[]){*result, list.list.at[i]}, 2);
+    }
+    return true;
+}
+
+/* Leads a call that takes the extreme of two values to `name`. */
+static void note_extreme_of_two(MwExpander *ex, const MwCall *call, const char *name)
+{
+    if (mw_term_is_number(call->given[0].term) || call->given[1].term.kind == MW_TERM_TENSOR)
+        mw_expand_note(ex, mw_span_none(), "%s(a, b) is that of two values", name);
+}
+
 MwTerm mw_function_sum(MwExpander *ex, const MwCall *call)
 {
     MwReduced r;
+    MwTerm folded;
+    if (fold_list(ex, call, MW_OP_ADD, &folded))
+        return folded;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     return mw_term_tensor(mw_reduction_emit(ex, call->site, MW_OP_REDUCE_SUM, &r));
@@ -64,6 +90,10 @@ MwTerm mw_function_sum(MwExpander *ex, const MwCall *call)
 MwTerm mw_function_max(MwExpander *ex, const MwCall *call)
 {
     MwReduced r;
+    MwTerm folded;
+    if (fold_list(ex, call, MW_OP_MAXIMUM, &folded))
+        return folded;
+    note_extreme_of_two(ex, call, "maximum");
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     return mw_term_tensor(mw_reduction_emit(ex, call->site, MW_OP_REDUCE_MAX, &r));
@@ -85,6 +115,10 @@ static MwValueId emit_mirrored(MwExpander *ex, MwSite site, MwValueId x)
 MwTerm mw_function_min(MwExpander *ex, const MwCall *call)
 {
     MwReduced r;
+    MwTerm folded;
+    if (fold_list(ex, call, MW_OP_MINIMUM, &folded))
+        return folded;
+    note_extreme_of_two(ex, call, "minimum");
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     MwSite inner = mw_site_inner(call->site);
@@ -265,6 +299,9 @@ static MwValueId emit_product(MwExpander *ex, MwSite site, MwValueId x, int axis
 MwTerm mw_function_prod(MwExpander *ex, const MwCall *call)
 {
     MwReduced r;
+    MwTerm folded;
+    if (fold_list(ex, call, MW_OP_MUL, &folded))
+        return folded;
     if (!read_reduction(ex, call, &r))
         return mw_term_none();
     MwTensor shape = *mw_value_tensor(ex->graph, r.x);
