@@ -126,7 +126,15 @@ class Convnext(Model):
     def conv(self, x, name, padding, **options):
         return self.convolved(x.permute(0, 3, 1, 2), name, padding, **options).permute(0, 2, 3, 1)
 
+    def some(self, y, depth):
+        """That of some images, less often the deeper the layer is."""
+        rate = self.sizes.get("drop_path", 0) * depth / (sum(self.sizes["blocks"]) - 1)
+        if not rate:
+            return y
+        return y * (uniform(depth - 1, self.step, len(y), 1, 1, 1) < 1 - rate) / (1 - rate)
+
     def loss(self, images, labels):
+        depth = 0
         x = self.norm(self.conv(images, "patches", 0, stride=4), "norm", 1e-6)
         for stage, blocks in enumerate(self.sizes["blocks"]):
             if stage:
@@ -136,7 +144,8 @@ class Convnext(Model):
                 at = f"stage.{stage}.layers.{layer}.layer"
                 y = self.conv(x, f"{at}.depthwise", 3, groups=x.shape[-1])
                 y = self.mlp(self.norm(y, f"{at}.norm", 1e-6), f"{at}.mlp")
-                x = x + self.weights[f"{at}.gamma"] * y
+                x = x + self.some(self.weights[f"{at}.gamma"] * y, depth)
+                depth += 1
         x = self.norm(x.mean((1, 2)), "norm.1", 1e-6)
         return cross_entropy(self.linear(x, "w", "b"), labels)
 

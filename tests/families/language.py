@@ -5,6 +5,7 @@ import math
 import torch
 from torch.nn import functional
 
+from draws import uniform
 from network import Model, Network, cross_entropy
 
 
@@ -134,26 +135,29 @@ class T5(Transformer):
         return {"loss": functional.cross_entropy(logits.flatten(0, 1), targets.flatten())}
 
 
-def experts_of(gates, top, capacity):
+def experts_of(gates, top, capacity, drawn=None):
     """Of the gates [group, experts] of a group: the (expert, gate, has room) of each token, a list
-    for each of its choices. Experts take first choices first."""
+    for each of its choices. Experts take first choices first, and second ones where `drawn` is less
+    than twice their share, if it is given."""
     best, ids = gates.topk(top)
     taken, choices = [0] * gates.shape[1], []
     for choice in range(top):
         row = []
         for token, expert in enumerate(ids[:, choice].tolist()):
-            row.append((expert, best[token, choice], taken[expert] < capacity))
-            taken[expert] += 1
+            wanted = drawn is None or choice == 0 or \
+                drawn[token] < 2 * best[token, choice] / best[token].sum()
+            row.append((expert, best[token, choice], bool(wanted) and taken[expert] < capacity))
+            taken[expert] += bool(wanted)
         choices.append(row)
     return choices
 
 
-def mixture(x, gates, top, capacity, renormalized, expert, counted):
+def mixture(x, gates, top, capacity, renormalized, expert, counted, drawn=None):
     """What the experts make of tokens x [groups, group, width], and the imbalance of the first
     `counted` choices. `expert(number, token)` is what an expert makes of a token."""
     y, imbalance = [], 0
-    for group, own in zip(x, gates, strict=True):
-        choices = experts_of(own, top, capacity)
+    for group, own, draws in zip(x, gates, [None] * len(x) if drawn is None else drawn, strict=True):
+        choices = experts_of(own, top, capacity, draws)
         share = torch.zeros(own.shape[1])
         for row in choices[:counted]:
             for number, _, _ in row:
@@ -167,13 +171,14 @@ def mixture(x, gates, top, capacity, renormalized, expert, counted):
 
 
 class Moe(Model):
-    def mixture(self, x, name):
+    def mixture(self, x, name, pair):
         group = self.sizes["group"]
         w1, w2 = self.weights[f"{name}.w1"], self.weights[f"{name}.w2"]
         tokens = x.reshape(-1, group, x.shape[-1])
         gates = self.linear(tokens, f"{name}.gate").softmax(-1)
+        drawn = uniform(pair, self.step, *tokens.shape[:2]) if "random_second" in self.sizes else None
         y, imbalance = mixture(tokens, gates, 2, 2 * group // self.sizes["experts"], True,
-                               lambda e, token: torch.relu(token @ w1[e]) @ w2[e], 1)
+                               lambda e, token: torch.relu(token @ w1[e]) @ w2[e], 1, drawn)
         return y.reshape(x.shape), imbalance
 
     def loss(self, tokens, targets):
@@ -183,7 +188,7 @@ class Moe(Model):
             x = x + self.attention(self.norm(x, f"{at}.norm"), f"{at}.attention", causal=True)
             x = x + self.mlp(self.norm(x, f"{at}.norm.1"), f"{at}.mlp")
             x = x + self.attention(self.norm(x, f"{at}.norm.2"), f"{at}.attention.1", causal=True)
-            y, own = self.mixture(self.norm(x, f"{at}.norm.3"), f"{at}.mixture")
+            y, own = self.mixture(self.norm(x, f"{at}.norm.3"), f"{at}.mixture", pair)
             x, imbalance = x + y, imbalance + own
         logits = self.norm(x, "norm") @ self.weights["wte"].T
         return cross_entropy(logits, targets) + 0.01 * imbalance
