@@ -17,12 +17,13 @@ static bool read_slices(MwExpander *ex, const MwCall *call, int k, Slices *s)
         return false;
     s->shape = *mw_value_tensor(ex->graph, s->x);
     s->ids_shape = *mw_value_tensor(ex->graph, s->ids);
-    if (mw_type_is_float(s->shape.type) && mw_type_is_index(s->ids_shape.type) &&
+    const MwType type = s->shape.type;
+    if ((mw_type_is_float(type) || mw_type_is_index(type)) && mw_type_is_index(s->ids_shape.type) &&
         s->shape.rank - 1 + s->ids_shape.rank <= MW_MAX_RANK)
         return true;
     mw_expand_error(
         ex, call->site.span,
-        "%s needs float numbers and i32 or i64 ids, with at most %d dimensions in the place "
+        "%s needs floats, i32 or i64, and i32 or i64 ids, with at most %d dimensions in the place "
         "of the axis and the others, not %s and %s",
         call->callee, MW_MAX_RANK, mw_term_describe(ex, call->given[0].term),
         mw_term_describe(ex, call->given[1].term));

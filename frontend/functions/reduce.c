@@ -435,6 +435,54 @@ MwTerm mw_function_logsumexp(MwExpander *ex, const MwCall *call)
     return along_axis(ex, call, MW_OP_LOGSUMEXP, false, NULL, 0);
 }
 
+enum { DIGIT_BITS = 16 }; /* f32 has all integers of so many */
+
+/* Digit `d` of integers, of `count`, as f32; the highest one has the sign. */
+static MwValueId emit_digit(MwExpander *ex, MwSite site, MwValueId x, int d, int count)
+{
+    const MwType type = mw_value_tensor(ex->graph, x)->type;
+    const double base = 1 << DIGIT_BITS;
+    if (d > 0)
+        x = mw_emit_binary(ex, site, MW_OP_FLOOR_DIV, x,
+                           mw_emit_constant(ex, site, type, pow(base, d)));
+    if (d + 1 < count)
+        x = mw_emit_binary(ex, site, MW_OP_MOD, x, mw_emit_constant(ex, site, type, base));
+    return mw_emit_cast(ex, site, x, MW_F32);
+}
+
+/* top_k of integers, along the last dimension: they are sorted by one digit after another, the
+ * lowest first, and equal digits keep their order (Knuth, The Art of Computer Programming 3,
+ * section 5.2.5). */
+static MwTerm top_integers(MwExpander *ex, MwSite site, MwValueId x, int64_t k, bool ascending)
+{
+    const MwTensor tensor = *mw_value_tensor(ex->graph, x);
+    const int digits = mw_max(8 * (int)mw_type_bytes(tensor.type) / DIGIT_BITS, 1);
+    const MwSite inner = mw_site_inner(site), both = {site.span, {NULL, 2}, site.callee};
+    MwTerm *results = MW_NEW(ex->arena, MwTerm, 2);
+    MwTerm found = mw_term_none();
+    MwValueId ids = mw_no_value();
+    for (int d = 0; d < digits; d++) {
+        const bool is_last = d + 1 == digits;
+        const MwAttr attrs[] = {mw_attr_int(MW_ATTR_K, is_last ? k : tensor.dim[tensor.rank - 1]),
+                                mw_attr_int(MW_ATTR_ASCENDING, ascending)};
+        MwValueId digit = emit_digit(ex, inner, x, d, digits);
+        if (d > 0)
+            digit = mw_emit_binary(ex, inner, MW_OP_TAKE_ALONG, digit, ids);
+        found = mw_emit_all(ex, both, MW_OP_TOP_K, &digit, 1, attrs, MW_COUNT(attrs));
+        if (found.kind != MW_TERM_LIST)
+            return mw_term_none();
+        ids = d == 0 ? found.list.at[1].value
+                     : mw_emit_binary(ex, is_last ? mw_site_part(site, 1, 2) : inner,
+                                      MW_OP_TAKE_ALONG, ids, found.list.at[1].value);
+    }
+    const MwSite first = mw_site_part(site, 0, 2);
+    results[0] =
+        mw_term_tensor(digits == 1 ? mw_emit_cast(ex, first, found.list.at[0].value, tensor.type)
+                                   : mw_emit_binary(ex, first, MW_OP_TAKE_ALONG, x, ids));
+    results[1] = mw_term_tensor(ids);
+    return mw_term_list(results, 2);
+}
+
 /* Adds the k greatest elements along `axis`, or the least, and their ids; gives a list of both. */
 static MwTerm emit_top_k(MwExpander *ex, MwSite site, MwValueId x, int axis, int64_t k,
                          bool ascending)
@@ -445,8 +493,12 @@ static MwTerm emit_top_k(MwExpander *ex, MwSite site, MwValueId x, int axis, int
     const MwSite inner = mw_site_inner(site);
     if (!is_last)
         x = move_axis(ex, inner, x, rank, axis, false);
-    const MwTerm both =
-        mw_emit_all(ex, is_last ? site : inner, MW_OP_TOP_K, &x, 1, attrs, MW_COUNT(attrs));
+    if (!mw_has_value(x))
+        return mw_term_none();
+    const MwSite at = is_last ? site : inner;
+    const MwTerm both = mw_type_is_integer(mw_value_tensor(ex->graph, x)->type)
+                            ? top_integers(ex, at, x, k, ascending)
+                            : mw_emit_all(ex, at, MW_OP_TOP_K, &x, 1, attrs, MW_COUNT(attrs));
     for (int i = 0; both.kind == MW_TERM_LIST && !is_last && i < both.list.count; i++)
         both.list.at[i] = mw_term_tensor(move_axis(ex, mw_site_part(site, i, both.list.count),
                                                    both.list.at[i].value, rank, axis, true));

@@ -12,6 +12,16 @@ static bool want_ids(MwShapeContext *context, int k)
     return mw_shape_fail(context, "needs i32 or i64 ids, not %s", mw_shape_text(context, ids));
 }
 
+/* Devices add up what each finds in its part of a table, so entries are what sums are of. */
+static bool want_entries(MwShapeContext *context, int k)
+{
+    const MwTensor *table = mw_shape_operand(context, k);
+    if (mw_type_is_float(table->type) || mw_type_is_index(table->type))
+        return true;
+    mw_shape_fail(context, "takes from floats, i32 or i64, not %s", mw_shape_text(context, table));
+    return mw_shape_note(context, "cast it, for instance cast(x, i32)");
+}
+
 static bool append_dim(MwShapeContext *context, MwTensor *tensor, int64_t size)
 {
     if (tensor->rank == MW_MAX_RANK)
@@ -23,7 +33,7 @@ static bool append_dim(MwShapeContext *context, MwTensor *tensor, int64_t size)
 bool mw_shape_embedding(MwShapeContext *context)
 {
     const MwTensor *table = mw_shape_operand(context, 1);
-    if (!want_ids(context, 0) || !mw_shape_want_float(context, 1) ||
+    if (!want_ids(context, 0) || !want_entries(context, 1) ||
         !mw_shape_want_rank(context, 1, 2, "a table [entries, width]"))
         return false;
     MwTensor result = *mw_shape_operand(context, 0);
@@ -96,7 +106,7 @@ static bool want_row_ids(MwShapeContext *context, const MwTensor *ids, const MwT
 bool mw_shape_pick(MwShapeContext *context)
 {
     const MwTensor *x = mw_shape_operand(context, 0);
-    if (!mw_shape_want_float(context, 0) || !want_ids(context, 1))
+    if (!want_entries(context, 0) || !want_ids(context, 1))
         return false;
     if (!want_last(context, x) || !want_row_ids(context, mw_shape_operand(context, 1), x))
         return false;
@@ -140,7 +150,7 @@ static bool want_ids_along(MwShapeContext *context, const MwTensor *ids, const M
 bool mw_shape_take_along(MwShapeContext *context)
 {
     const MwTensor *x = mw_shape_operand(context, 0), *ids = mw_shape_operand(context, 1);
-    if (!mw_shape_want_float(context, 0) || !want_ids(context, 1) || !want_last(context, x) ||
+    if (!want_entries(context, 0) || !want_ids(context, 1) || !want_last(context, x) ||
         !want_ids_along(context, ids, x))
         return false;
     MwTensor result = mw_tensor(x->type, ids->rank, ids->dim);

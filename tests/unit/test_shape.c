@@ -399,6 +399,15 @@ static const Case gather_cases[] = {
     {"reduce_sum", "f16[2, 3]", "axes = [1]; type = f32", "f32[2]"},
     {"reduce_max", "u8[2, 3]", "axes = [1]", "u8[2]"},
     {"embedding", "i64[8, 128]; f16[256, 64]", "", "f16[8, 128, 64]"},
+    {"embedding", "i32[8, 128]; i64[256, 64]", "", "i64[8, 128, 64]"},
+    {"embedding", "i32[8, 128]; u8[256, 64]", "",
+     "embedding takes from floats, i32 or i64, not u8[256, 64]\n"
+     "  note: cast it, for instance cast(x, i32)"},
+    {"pick", "i32[8, 256]; i32[8]", "", "i32[8]"},
+    {"take_along", "i64[8, 256]; i32[8, 3]", "", "i64[8, 3]"},
+    {"take_along", "bool[8, 256]; i32[8, 3]", "",
+     "take_along takes from floats, i32 or i64, not bool[8, 256]\n"
+     "  note: cast it, for instance cast(x, i32)"},
     {"embedding", "u8[8, 128]; f32[256, 64]", "", "embedding needs i32 or i64 ids, not u8[8, 128]"},
     {"first_equal", "i64[8]", "", "i32[8]"},
     {"mul", "f16[8]; bf16[8]", "",
