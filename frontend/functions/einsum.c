@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The function einsum: up to 16 operands, contracted two at a time.
  *
+ * Dimensions that "..." stands for get letters of their own.
+ *
  * The pair that takes the fewest multiplications is contracted first (the first of equal ones), and
  * its result keeps the letters that are still needed. */
 #include "ir/einsum.h"
+
+#include "base/text.h"
 #include "frontend/functions/expansions.h"
 
 #include <string.h>
@@ -174,6 +178,59 @@ static bool find_equation(MwExpander *ex, const MwCall *call, const char **equat
     return false;
 }
 
+/* ---- "..." ---- */
+
+static const char dots[] = "...";
+
+/* Stores letters that the equation does not have; there are more of the alphabet than it has. */
+static void find_unused(const char *equation, char unused[MW_MAX_RANK])
+{
+    const char *alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    int count = 0;
+    for (const char *letter = alphabet; *letter && count < MW_MAX_RANK; letter++)
+        if (!strchr(equation, *letter))
+            unused[count++] = *letter;
+    memset(unused + count, alphabet[0], (size_t)(MW_MAX_RANK - count));
+}
+
+/* The dimensions of an operand of `rank` that its term, which begins at `term`, has no letters for.
+ */
+static int unnamed_dims(const char *term, int rank)
+{
+    for (; *term && *term != ',' && *term != '-'; term++)
+        rank -= *term != ' ' && *term != '.';
+    return (int)mw_min(mw_max(rank, 0), MW_MAX_RANK);
+}
+
+/* The equation with letters in the place of each "...". Dimensions of operands align from the
+ * right; the result has those of the operand that has most. */
+static const char *spell_dots(MwExpander *ex, const char *equation, const MwValueId *operands,
+                              int count)
+{
+    char unused[MW_MAX_RANK];
+    MwText text = {.arena = ex->arena};
+    int k = 0, most = 0;
+    bool in_result = false;
+    const char *term = equation;
+    find_unused(equation, unused);
+    for (const char *at = equation; *at;) {
+        if (strncmp(at, dots, strlen(dots)) != 0) {
+            in_result |= *at == '-';
+            if (*at == ',')
+                k++, term = at + 1;
+            mw_text_add_n(&text, at++, 1);
+            continue;
+        }
+        int dims = most;
+        if (!in_result && k < count)
+            dims = unnamed_dims(term, mw_value_tensor(ex->graph, operands[k])->rank);
+        most = (int)mw_max(most, dims);
+        mw_text_add_n(&text, unused + MW_MAX_RANK - dims, (size_t)dims);
+        at += strlen(dots);
+    }
+    return text.at;
+}
+
 MwTerm mw_function_einsum(MwExpander *ex, const MwCall *call)
 {
     Contraction c = {.call = call};
@@ -192,6 +249,8 @@ MwTerm mw_function_einsum(MwExpander *ex, const MwCall *call)
         if (!mw_want_tensor(ex, call->rest[first + k].term, want, &c.value[k]))
             return mw_term_none();
     }
+    if (strstr(equation, dots))
+        equation = spell_dots(ex, equation, c.value, c.count);
     if (c.count > 2) {
         if (!read_equation(ex, call, equation, &c) || !bind_sizes(ex, call, equation, &c))
             return mw_term_none();
