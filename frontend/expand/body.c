@@ -87,6 +87,7 @@ MwTerm mw_block_call(MwExpander *ex, MwBlockState *state, const MwExpr *expr)
 static void run_return(MwExpander *ex, const MwStatement *statement)
 {
     const MwExprs *results = &statement->results;
+    ex->frame->has_returned = true;
     if (results->count == 1) {
         /* The value that the block computes last gets the name of its scope. */
         ex->frame->result = mw_eval(ex, results->at[0], (MwTargets){&ex->frame->scope, 1});
@@ -277,5 +278,7 @@ void mw_body_run(MwExpander *ex, const MwBody *body)
             return;
         run_statement(ex, body->at[i]);
         mw_expand_leave(ex);
+        if (ex->frame->has_returned)
+            return;
     }
 }

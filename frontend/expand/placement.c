@@ -46,7 +46,27 @@ static void check_scan(const Place *place, const MwStatement *statement, Around 
                       "of its steps");
 }
 
-/* `is_last`: nothing of the block follows the statement. */
+static bool returns(const MwBody *body);
+
+/* Whether a block ends with the statement: it returns, in every branch if it is a choice. The
+ * nesting of brackets and the grammar's stack bound the recursion. */
+static bool ends_block(const MwStatement *statement)
+{
+    return statement->kind == MW_STATEMENT_RETURN ||
+           (statement->kind == MW_STATEMENT_IF && returns(&statement->choice.yes) &&
+            returns(&statement->choice.no));
+}
+
+/* Whether the body returns, by whatever branches of its choices are taken. */
+static bool returns(const MwBody *body)
+{
+    for (int i = 0; i < body->count; i++)
+        if (ends_block(body->at[i]))
+            return true;
+    return false;
+}
+
+/* `is_last`: nothing of its body follows the statement. */
 static void check_statement(const Place *place, const MwStatement *statement, Around around,
                             bool is_last)
 {
@@ -56,33 +76,34 @@ static void check_statement(const Place *place, const MwStatement *statement, Ar
                       around ? "outside of '" : "not to a block", around_words[around],
                       around ? "'" : "");
     check_scan(place, statement, around);
-    if (statement->kind != MW_STATEMENT_RETURN)
+    if (!ends_block(statement))
         return;
-    if (place->is_model)
+    const bool is_return = statement->kind == MW_STATEMENT_RETURN;
+    if (is_return && place->is_model)
         mw_diag_error(place->diags, statement->span,
                       "a model does not return: it has 'output' and 'train'");
-    else if (around)
+    else if (is_return && around)
         mw_diag_error(place->diags, statement->span, "'return' cannot stand inside '%s'",
                       around_words[around]);
-    else if (!is_last)
-        mw_diag_error(place->diags, statement->span, "what follows this 'return' is never reached");
+    else if (!is_last && !place->is_model && !around)
+        mw_diag_error(place->diags, statement->span, "what follows this '%s' is never reached",
+                      is_return ? "return" : "if");
 }
 
 /* The nesting of brackets (MW_MAX_NESTING) and the grammar's stack bound the recursion. */
-static void check_body(const Place *place, const MwBody *body, Around around, bool is_end)
+static void check_body(const Place *place, const MwBody *body, Around around)
 {
     for (int i = 0; i < body->count; i++) {
         const MwStatement *statement = body->at[i];
-        bool is_last = is_end && i == body->count - 1;
-        check_statement(place, statement, around, is_last);
+        check_statement(place, statement, around, i == body->count - 1);
         if (statement->kind == MW_STATEMENT_REPEAT)
-            check_body(place, &statement->repeat.body, AROUND_REPEAT, false);
+            check_body(place, &statement->repeat.body, AROUND_REPEAT);
         if (statement->kind == MW_STATEMENT_SCAN)
-            check_body(place, &statement->scan.body, AROUND_SCAN, false);
+            check_body(place, &statement->scan.body, AROUND_SCAN);
         if (statement->kind != MW_STATEMENT_IF)
             continue;
-        check_body(place, &statement->choice.yes, around, is_last);
-        check_body(place, &statement->choice.no, around, is_last);
+        check_body(place, &statement->choice.yes, around);
+        check_body(place, &statement->choice.no, around);
     }
 }
 
@@ -98,19 +119,6 @@ static void check_params(const Place *place)
             }
 }
 
-/* Whether the body returns in the end, by every branch of a choice that ends it. */
-static bool returns(const MwBody *body)
-{
-    for (int i = 0; i < body->count; i++) {
-        const MwStatement *statement = body->at[i];
-        if (statement->kind == MW_STATEMENT_RETURN ||
-            (statement->kind == MW_STATEMENT_IF && returns(&statement->choice.yes) &&
-             returns(&statement->choice.no)))
-            return true;
-    }
-    return false;
-}
-
 static bool ends_in_choice(const MwBody *body)
 {
     return body->count && mw_vec_last(body)->kind == MW_STATEMENT_IF;
@@ -124,7 +132,7 @@ bool mw_placement_check(const MwItems *items, MwDiags *diags)
         if (!item->block)
             continue;
         Place place = {diags, item->block, item->kind == MW_ITEM_MODEL};
-        check_body(&place, &item->block->body, AROUND_NONE, true);
+        check_body(&place, &item->block->body, AROUND_NONE);
         check_params(&place);
         if (!place.is_model && !returns(&item->block->body))
             mw_diag_error(diags, item->span, "block '%s' has no 'return'%s", item->name.text,

@@ -28,6 +28,7 @@ struct MwFrame {
     MwNameMap names;   /* -> MwTerm */
     MwNameMap ended;   /* names of the steps of scans that have ended -> no value */
     MwTerm result;
+    bool has_returned; /* what follows of the block is not expanded */
 };
 
 /* A name of a comprehension, which hides those of the frame. */
