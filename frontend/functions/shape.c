@@ -227,6 +227,9 @@ MwTerm mw_function_slice(MwExpander *ex, const MwCall *call)
         !mw_want_int(ex, call->given[3].term, mw_call_want(ex, call, 3), &end) ||
         !mw_call_int(ex, call, 4, 1, &stride))
         return mw_term_none();
+    const int64_t size = mw_value_tensor(ex->graph, x)->dim[axis];
+    begin += begin < 0 ? size : 0;
+    end += end < 0 ? size : 0;
     if (stride < 1) {
         mw_expand_error(ex, call->given[4].span, "the stride of a slice is at least 1, not %lld",
                         (long long)stride);
