@@ -618,6 +618,11 @@ static void add_advice(const Expected *e, MwSpan span, yysymbol_kind_t found, Mw
                  "tensor";
     else if (found == YYSYMBOL_COLON && (before == '[' || e->expected[YYSYMBOL_SQUARE_END]))
         advice = "slice(x, axis, begin, end) takes a part of a tensor";
+    else if (found == YYSYMBOL_PAREN && before == ')')
+        advice = "what a call gives is not called: a layer is a block, as in linear(x, 64)";
+    else if (found == YYSYMBOL_SIZE && e->expected[YYSYMBOL_RETURN])
+        advice = "sizes stand outside of blocks and the model; here a name is given as in "
+                 "half = 4 // 2";
     else if (found == YYSYMBOL_EQUALS && before && strchr("+-*/@%", before))
         advice = "a name is given again in full, as in x = x + 1";
     else if (e->expected[YYSYMBOL_EQUALS] && e->expected[YYSYMBOL_WITH] &&

@@ -58,6 +58,8 @@ static const struct {
     {"y = nn.Embedding(x)", "did you mean 'embedding'?"},
     {"y = nn.EmbeddingBag(x)", "sum(embedding(ids, table)"},
     {"y = nn.Dropout(x)", "did you mean 'dropout'?"},
+    {"y = nn.Linear(4, 8)(x)", "what a call gives is not called"},
+    {"size half = 4", "sizes stand outside of blocks"},
     {"y = nn.Dropout2d(x)", "dropout(constant(1.0"},
     {"y = nn.ReLU(x)", "did you mean 'relu'?"},
     {"y = nn.GELU(x)", "did you mean 'gelu'?"},
