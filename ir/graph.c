@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "ir/shape/shape.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name)
@@ -65,20 +66,6 @@ static const MwAttr *complete_attrs(MwGraph *graph, const MwNodeSpec *spec, int 
     return attrs;
 }
 
-static bool name_is_taken(const MwGraph *graph, const char *interned)
-{
-    return mw_graph_find(graph, interned).index >= 0;
-}
-
-/* `wanted`, or if that is taken `wanted` with the least free suffix of .1, .2, ... */
-static const char *unique_name(MwGraph *graph, const char *wanted)
-{
-    const char *name = mw_intern(graph->interner, wanted);
-    for (int suffix = 1; name_is_taken(graph, name); suffix++)
-        name = mw_intern_printf(graph->interner, "%s.%d", wanted, suffix);
-    return name;
-}
-
 static size_t pointer_slot(const MwNameTable *table, const char *name)
 {
     size_t mask = table->capacity - 1;
@@ -92,7 +79,7 @@ static void names_grow(MwArena *arena, MwNameTable *table)
 {
     MwNameTable old = *table;
     table->capacity = old.capacity ? old.capacity * 2 : 64;
-    table->slots = MW_NEW(arena, MwOutput, table->capacity);
+    table->slots = MW_NEW(arena, MwNameSlot, table->capacity);
     for (size_t i = 0; i < old.capacity; i++)
         if (old.slots[i].name)
             table->slots[pointer_slot(table, old.slots[i].name)] = old.slots[i];
@@ -103,7 +90,7 @@ static void names_add(MwGraph *graph, const char *name, MwValueId value)
     MwNameTable *table = graph->names;
     if ((table->count + 1) * 2 > table->capacity)
         names_grow(graph->arena, table);
-    table->slots[pointer_slot(table, name)] = (MwOutput){name, value};
+    table->slots[pointer_slot(table, name)] = (MwNameSlot){.name = name, .value = value};
     table->count++;
 }
 
@@ -112,8 +99,44 @@ MwValueId mw_graph_find(const MwGraph *graph, const char *interned)
     const MwNameTable *table = graph->names;
     if (!table->capacity)
         return mw_no_value();
-    const MwOutput *slot = &table->slots[pointer_slot(table, interned)];
+    const MwNameSlot *slot = &table->slots[pointer_slot(table, interned)];
     return slot->name ? slot->value : mw_no_value();
+}
+
+/* The slot of `name`; NULL: it is not taken. */
+static MwNameSlot *find_slot(MwNameTable *table, const char *name)
+{
+    MwNameSlot *slot = table->capacity ? &table->slots[pointer_slot(table, name)] : NULL;
+    return slot && slot->name ? slot : NULL;
+}
+
+/* `wanted`, or if that is taken `wanted` with the least free suffix of .1, .2, ... Each suffix is
+ * tried once, so that a thousand values of one name take a thousand tries. */
+static const char *unique_name(MwGraph *graph, const char *wanted)
+{
+    const char *name = mw_intern(graph->interner, wanted);
+    MwNameSlot *base = find_slot(graph->names, name);
+    if (!base)
+        return name;
+    int suffix = (int)mw_max(base->next_suffix, 1);
+    do
+        name = mw_intern_printf(graph->interner, "%s.%d", wanted, suffix++);
+    while (find_slot(graph->names, name));
+    base->next_suffix = suffix - 1;
+    return name;
+}
+
+/* Notes that `name` is free, for names that it is a suffix of. */
+static void free_suffix(MwGraph *graph, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    const long suffix = dot ? strtol(dot + 1, NULL, 10) : 0;
+    if (suffix < 1)
+        return;
+    MwNameSlot *base =
+        find_slot(graph->names, mw_intern_n(graph->interner, name, (size_t)(dot - name)));
+    if (base && base->next_suffix > suffix)
+        base->next_suffix = (int)suffix;
 }
 
 /* Removes `name`, and moves entries that linear probing placed after the gap into it. */
@@ -128,13 +151,14 @@ static void names_remove(MwNameTable *table, const char *name)
         table->slots[gap] = table->slots[i];
         gap = i;
     }
-    table->slots[gap] = (MwOutput){0};
+    table->slots[gap] = (MwNameSlot){0};
     table->count--;
 }
 
 void mw_graph_rename(MwGraph *graph, MwValueId value, const char *wanted)
 {
     names_remove(graph->names, mw_value(graph, value)->name);
+    free_suffix(graph, mw_value(graph, value)->name);
     const char *name = unique_name(graph, wanted);
     mw_value(graph, value)->name = name;
     names_add(graph, name, value);

@@ -175,7 +175,13 @@ typedef struct {
 /* Values by interned name: a hash table with open addressing and linear probing, at most half
  * full. */
 typedef struct {
-    MwOutput *slots; /* name NULL: empty */
+    const char *name; /* interned; NULL: the slot is empty */
+    MwValueId value;
+    int next_suffix; /* name.i is taken for 1 <= i < next_suffix; 0 is as 1 */
+} MwNameSlot;
+
+typedef struct {
+    MwNameSlot *slots;
     size_t capacity, count;
 } MwNameTable;
 

@@ -168,6 +168,7 @@ static MwPlanProgram group_calls(const Builder *b, const MwPlanMesh *mesh,
     const MwGrouping grouping = {.buffers = mesh->buffers,
                                  .buffer_count = mesh->buffer_count,
                                  .kernels = b->pool->kernels.at,
+                                 .kernel_count = b->pool->kernels.count,
                                  .launch_s = mw_cost_work_s(&model, &nothing),
                                  .waits = waits};
     return mw_program_group(b->arena, &grouping, program);

@@ -1,36 +1,84 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* List scheduling: an instruction can run when those before it that use the same memory, one of
  * them writing, have run. What memory is used is known to the byte, since buffers have their
- * places; so the arena stays as it is. */
+ * places; so the arena stays as it is.
+ *
+ * Time and memory grow with the instructions and what they must wait for, which is linear but where
+ * many read what one writes again. */
 #include "codegen/plan/group.h"
 
-#include "base/vec.h"
+#include "codegen/plan/accesses.h"
 #include "codegen/tuning.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef MW_VEC(int) Ints;
+typedef MwInstrList Ints;
+
+/* A set of instructions. */
+typedef struct {
+    uint64_t *words; /* bit i % 64 of word i / 64: instruction i is in the set */
+    int word_count;
+    int from; /* no word before this one has a bit */
+} InstrSet;
+
+/* Calls of one kernel. */
+typedef struct {
+    Ints ready;    /* those that could run, in no order; some of them may have run */
+    double held_s; /* at least what groups of those that are held can take beside their launches */
+    bool is_large; /* among the large ones */
+} Calls;
 
 typedef struct {
     MwArena *arena;
     const MwGrouping *grouping;
     const MwPlanProgram *program;
-    Ints
-        *overlaps; /* [buffers] buffers of the program that share memory with it, itself included */
     Ints *followers; /* [instrs] instructions that cannot run before it */
     int *waits;      /* [instrs] number of instructions that must run before it and have not run */
     bool *done;      /* [instrs] */
-    bool *held;      /* [instrs] it could run, and waits for others of its kernel */
-    int first;       /* all instructions before this one have run */
-    int messages;    /* messages and collectives that have not run */
+    InstrSet ready;  /* those that could run and are not held */
+    InstrSet held;   /* those that could run and wait for others of their kernel */
+    int left;        /* number of instructions that have not run */
+    Calls *calls;    /* [kernels of the plan] */
+    Ints large;      /* kernels whose held_s is that of a large group */
     MwPlanProgram out;
 } Grouper;
 
 static const MwPlanInstr *instr_at(const Grouper *g, int i)
 {
     return &g->program->instrs[i];
+}
+
+static InstrSet set_new(MwArena *arena, int instrs)
+{
+    const int words = instrs / 64 + 1;
+    return (InstrSet){.words = MW_NEW(arena, uint64_t, words), .word_count = words};
+}
+
+static bool set_has(const InstrSet *set, int i)
+{
+    return set->words[i / 64] >> i % 64 & 1;
+}
+
+static void set_add(InstrSet *set, int i)
+{
+    set->words[i / 64] |= UINT64_C(1) << i % 64;
+    set->from = (int)mw_min(set->from, i / 64);
+}
+
+static void set_remove(InstrSet *set, int i)
+{
+    set->words[i / 64] &= ~(UINT64_C(1) << i % 64);
+}
+
+/* The first instruction of the set; -1: it is empty. */
+static int set_first(InstrSet *set)
+{
+    while (set->from < set->word_count && !set->words[set->from])
+        set->from++;
+    return set->from < set->word_count ? set->from * 64 + __builtin_ctzll(set->words[set->from])
+                                       : -1;
 }
 
 static bool is_message(const MwPlanInstr *instr)
@@ -49,127 +97,84 @@ static bool may_be_grouped(const Grouper *g, int i)
     return instr->kind == MW_INSTR_KERNEL && g->grouping->kernels[instr->target].takes_sets;
 }
 
-/* ---- Which buffers share memory ---- */
-
-typedef struct {
-    int64_t begin, end;
-    int buffer;
-} Place;
-
-static int compare_places(const void *a, const void *b)
-{
-    const Place *x = a, *y = b;
-    if (x->begin != y->begin)
-        return x->begin < y->begin ? -1 : 1;
-    return (x->buffer > y->buffer) - (x->buffer < y->buffer);
-}
-
-static void find_overlaps(Grouper *g)
-{
-    const int buffers = g->grouping->buffer_count;
-    bool *used = MW_NEW(g->arena, bool, buffers);
-    Place *places = MW_NEW(g->arena, Place, buffers);
-    int count = 0;
-    g->overlaps = MW_NEW(g->arena, Ints, buffers);
-    for (int i = 0; i < g->program->instr_count; i++)
-        for (int k = 0; k < instr_at(g, i)->operand_count; k++)
-            used[instr_at(g, i)->operands[k].buffer] = true;
-    for (int b = 0; b < buffers; b++) {
-        const MwPlanBuffer *buffer = &g->grouping->buffers[b];
-        if (used[b])
-            places[count++] =
-                (Place){buffer->offset, buffer->offset + mw_plan_buffer_bytes(buffer), b};
-    }
-    qsort(places, (size_t)count, sizeof *places, compare_places);
-    for (int i = 0; i < count; i++) {
-        mw_vec_push(g->arena, &g->overlaps[places[i].buffer], places[i].buffer);
-        for (int k = i + 1; k < count && places[k].begin < places[i].end; k++) {
-            mw_vec_push(g->arena, &g->overlaps[places[i].buffer], places[k].buffer);
-            mw_vec_push(g->arena, &g->overlaps[places[k].buffer], places[i].buffer);
-        }
-    }
-}
-
 /* ---- What cannot run before what ---- */
 
+/* Context of add_follower. */
 typedef struct {
-    int *writer;   /* [buffers] the last instruction that wrote it so far; -1: none */
-    Ints *readers; /* [buffers] since then */
-} Accesses;
+    Grouper *g;
+    int follower;
+} Following;
 
-/* `follower` is added for the instruction once: it is the last of its followers then. */
-static void add_follower(Grouper *g, int i, int follower)
+/* The follower is added for the instruction once: it is the last of its followers then. */
+static void add_follower(void *context, int i)
 {
-    Ints *followers = &g->followers[i];
-    if (followers->count && mw_vec_last(followers) == follower)
+    const Following *following = context;
+    Ints *followers = &following->g->followers[i];
+    if (followers->count && mw_vec_last(followers) == following->follower)
         return;
-    mw_vec_push(g->arena, followers, follower);
-    g->waits[follower]++;
+    mw_vec_push(following->g->arena, followers, following->follower);
+    following->g->waits[following->follower]++;
 }
 
-static void follow_access(Grouper *g, const Accesses *accesses, int i, const MwPlanOperand *operand)
+static void follow_accesses(Grouper *g, const MwAccesses *accesses, int i)
 {
-    const Ints *over = &g->overlaps[operand->buffer];
-    for (int o = 0; o < over->count; o++) {
-        const int writer = accesses->writer[over->at[o]];
-        const Ints *readers = &accesses->readers[over->at[o]];
-        if (writer >= 0)
-            add_follower(g, writer, i);
-        for (int r = 0; r < readers->count && operand->access != MW_ACCESS_READ; r++)
-            add_follower(g, readers->at[r], i);
+    Following following = {g, i};
+    for (int k = 0; k < instr_at(g, i)->operand_count; k++) {
+        const MwPlanOperand *operand = &instr_at(g, i)->operands[k];
+        mw_accesses_before(accesses, operand->buffer, operand->access != MW_ACCESS_READ,
+                           add_follower, &following);
     }
 }
 
-static void note_access(const Grouper *g, Accesses *accesses, int i, const MwPlanOperand *operand)
+static void note_accesses(const Grouper *g, MwAccesses *accesses, int i)
 {
-    if (operand->access == MW_ACCESS_READ) {
-        mw_vec_push(g->arena, &accesses->readers[operand->buffer], i);
-    } else {
-        accesses->writer[operand->buffer] = i;
-        accesses->readers[operand->buffer].count = 0;
+    for (int k = 0; k < instr_at(g, i)->operand_count; k++) {
+        const MwPlanOperand *operand = &instr_at(g, i)->operands[k];
+        if (operand->access == MW_ACCESS_READ)
+            mw_accesses_read(accesses, operand->buffer, i);
+        else
+            mw_accesses_write(accesses, operand->buffer, i);
     }
 }
 
 static void find_followers(Grouper *g)
 {
-    const int instrs = g->program->instr_count, buffers = g->grouping->buffer_count;
-    Accesses accesses = {.writer = MW_NEW(g->arena, int, buffers),
-                         .readers = MW_NEW(g->arena, Ints, buffers)};
+    const int instrs = g->program->instr_count;
+    MwAccesses *accesses =
+        mw_accesses_new(g->arena, g->grouping->buffers, g->grouping->buffer_count);
     int last_message = -1;
-    memset(accesses.writer, -1, sizeof(int) * (size_t)buffers);
     g->followers = MW_NEW(g->arena, Ints, instrs);
     g->waits = MW_NEW(g->arena, int, instrs);
     for (int i = 0; i < instrs; i++) {
-        const MwPlanInstr *instr = instr_at(g, i);
-        for (int k = 0; k < instr->operand_count; k++)
-            follow_access(g, &accesses, i, &instr->operands[k]);
-        for (int k = 0; k < instr->operand_count; k++)
-            note_access(g, &accesses, i, &instr->operands[k]);
-        g->messages += communicates(instr);
-        if (!is_message(instr))
+        follow_accesses(g, accesses, i);
+        note_accesses(g, accesses, i);
+        if (!is_message(instr_at(g, i)))
             continue;
         if (last_message >= 0)
-            add_follower(g, last_message, i);
+            add_follower(&(Following){g, i}, last_message);
         last_message = i;
     }
 }
 
 /* ---- The new order ---- */
 
-static bool is_ready(const Grouper *g, int i)
+/* Notes that nothing must run before `i` any more. */
+static void make_ready(Grouper *g, int i)
 {
-    return !g->done[i] && g->waits[i] == 0;
+    set_add(&g->ready, i);
+    if (instr_at(g, i)->kind == MW_INSTR_KERNEL)
+        mw_vec_push(g->arena, &g->calls[instr_at(g, i)->target].ready, i);
 }
 
 static void finish(Grouper *g, int i)
 {
     g->done[i] = true;
-    g->held[i] = false;
-    g->messages -= communicates(instr_at(g, i));
+    g->left--;
+    set_remove(&g->ready, i);
+    set_remove(&g->held, i);
     for (int f = 0; f < g->followers[i].count; f++)
-        g->waits[g->followers[i].at[f]]--;
-    while (g->first < g->program->instr_count && g->done[g->first])
-        g->first++;
+        if (--g->waits[g->followers[i].at[f]] == 0)
+            make_ready(g, g->followers[i].at[f]);
 }
 
 static void append_sets(MwPlanInstr *to, const MwPlanInstr *from)
@@ -206,53 +211,105 @@ static MwPlanInstr join_calls(const Grouper *g, const Ints *calls)
     return group;
 }
 
-/* Runs `i` and all that can run with it. */
+static int compare_instrs(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+/* Takes from the calls of a kernel those that have run, and orders the others. */
+static void tidy_calls(Grouper *g, Calls *calls)
+{
+    int count = 0;
+    for (int c = 0; c < calls->ready.count; c++)
+        if (!g->done[calls->ready.at[c]])
+            calls->ready.at[count++] = calls->ready.at[c];
+    calls->ready.count = count;
+    if (count > 1)
+        qsort(calls->ready.at, (size_t)count, sizeof *calls->ready.at, compare_instrs);
+}
+
+/* Runs `i` and all that can run with it and stands behind it. */
 static void run_group(Grouper *g, int i)
 {
-    Ints calls = {0};
-    for (int k = i; k < g->program->instr_count; k++)
-        if (is_ready(g, k) && instr_at(g, k)->kind == MW_INSTR_KERNEL &&
-            instr_at(g, k)->target == instr_at(g, i)->target)
-            mw_vec_push(g->arena, &calls, k);
-    g->out.instrs[g->out.instr_count++] = join_calls(g, &calls);
-    for (int c = 0; c < calls.count; c++)
-        finish(g, calls.at[c]);
+    Calls *calls = &g->calls[instr_at(g, i)->target];
+    Ints group = {0};
+    tidy_calls(g, calls);
+    for (int c = 0; c < calls->ready.count; c++)
+        if (calls->ready.at[c] >= i)
+            mw_vec_push(g->arena, &group, calls->ready.at[c]);
+    g->out.instrs[g->out.instr_count++] = join_calls(g, &group);
+    for (int c = 0; c < group.count; c++)
+        finish(g, group.at[c]);
+}
+
+/* Seconds that a call takes beside its launch. */
+static double work_s(const Grouper *g, int i)
+{
+    return instr_at(g, i)->time_s - g->grouping->launch_s;
+}
+
+static void hold(Grouper *g, int i)
+{
+    const int kernel = instr_at(g, i)->target;
+    Calls *calls = &g->calls[kernel];
+    set_remove(&g->ready, i);
+    set_add(&g->held, i);
+    calls->held_s += fmax(work_s(g, i), 0);
+    if (calls->held_s < MW_TUNED_GROUP_US * 1e-6 || calls->is_large)
+        return;
+    calls->is_large = true;
+    mw_vec_push(g->arena, &g->large, kernel);
+}
+
+/* The instructions that are held of kernels of which that may be work enough, in order. */
+static Ints list_large(Grouper *g)
+{
+    Ints list = {0};
+    for (int k = 0; k < g->large.count; k++) {
+        Calls *calls = &g->calls[g->large.at[k]];
+        tidy_calls(g, calls);
+        for (int c = 0; c < calls->ready.count; c++)
+            if (set_has(&g->held, calls->ready.at[c]))
+                mw_vec_push(g->arena, &list, calls->ready.at[c]);
+        calls->is_large = false;
+        calls->held_s = 0;
+    }
+    g->large.count = 0;
+    if (list.count > 1)
+        qsort(list.at, (size_t)list.count, sizeof *list.at, compare_instrs);
+    return list;
 }
 
 /* Runs what is held of a kernel where that is work enough. */
 static void run_large_groups(Grouper *g)
 {
-    for (int i = g->first; i < g->program->instr_count; i++) {
+    const Ints list = list_large(g);
+    for (int i = 0; i < list.count; i++) {
+        const int target = instr_at(g, list.at[i])->target;
         double time_s = 0;
-        for (int k = i; k < g->program->instr_count && g->held[i]; k++)
-            if (g->held[k] && instr_at(g, k)->target == instr_at(g, i)->target)
-                time_s += instr_at(g, k)->time_s - g->grouping->launch_s;
+        for (int k = i; k < list.count && set_has(&g->held, list.at[i]); k++)
+            if (set_has(&g->held, list.at[k]) && instr_at(g, list.at[k])->target == target)
+                time_s += work_s(g, list.at[k]);
         if (time_s >= MW_TUNED_GROUP_US * 1e-6)
-            run_group(g, i);
+            run_group(g, list.at[i]);
     }
-}
-
-/* The first instruction that is ready, or (`held`) that is held; -1: none. */
-static int find_first(const Grouper *g, bool held)
-{
-    for (int i = g->first; i < g->program->instr_count; i++)
-        if (held ? g->held[i] : is_ready(g, i) && !g->held[i])
-            return i;
-    return -1;
+    for (int i = 0; i < list.count; i++)
+        if (set_has(&g->held, list.at[i]))
+            hold(g, list.at[i]);
 }
 
 static void take_next(Grouper *g)
 {
-    const int next = find_first(g, false);
+    const int next = set_first(&g->ready);
     if (next < 0) {
-        run_group(g, find_first(g, true));
+        run_group(g, set_first(&g->held));
     } else if (!may_be_grouped(g, next)) {
         if (communicates(instr_at(g, next)) && g->grouping->waits)
             run_large_groups(g);
         g->out.instrs[g->out.instr_count++] = *instr_at(g, next);
         finish(g, next);
     } else if (g->grouping->waits) {
-        g->held[next] = true;
+        hold(g, next);
     } else {
         run_group(g, next);
     }
@@ -270,18 +327,23 @@ static int count_groupable(const Grouper *g)
 static MwPlanProgram group_straight(MwArena *arena, const MwGrouping *grouping,
                                     const MwPlanProgram *program)
 {
-    Grouper g = {
-        .arena = arena,
-        .grouping = grouping,
-        .program = program,
-        .done = MW_NEW(arena, bool, program->instr_count),
-        .held = MW_NEW(arena, bool, program->instr_count),
-        .out = {.name = program->name, .instrs = MW_NEW(arena, MwPlanInstr, program->instr_count)}};
+    const int instrs = program->instr_count;
+    Grouper g = {.arena = arena,
+                 .grouping = grouping,
+                 .program = program,
+                 .done = MW_NEW(arena, bool, instrs),
+                 .ready = set_new(arena, instrs),
+                 .held = set_new(arena, instrs),
+                 .left = instrs,
+                 .out = {.name = program->name, .instrs = MW_NEW(arena, MwPlanInstr, instrs)}};
     if (count_groupable(&g) < 2)
         return *program;
-    find_overlaps(&g);
+    g.calls = MW_NEW(arena, Calls, grouping->kernel_count);
     find_followers(&g);
-    while (g.first < program->instr_count)
+    for (int i = 0; i < instrs; i++)
+        if (g.waits[i] == 0)
+            make_ready(&g, i);
+    while (g.left > 0)
         take_next(&g);
     return g.out;
 }

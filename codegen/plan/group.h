@@ -11,7 +11,8 @@ typedef struct {
     const MwPlanBuffer *buffers; /* of the mesh */
     int buffer_count;
     const MwPlanKernel *kernels; /* of the plan */
-    double launch_s;             /* of one kernel, predicted: a group is launched once */
+    int kernel_count;
+    double launch_s; /* of one kernel, predicted: a group is launched once */
     /* Calls that may be grouped wait until nothing else can run before them, so that groups are as
      * large as can be; they do not wait for communication once they have work for longer than it
      * takes to be worth a launch. If false, calls only move forward, and nothing runs later than

@@ -22,7 +22,9 @@ typedef struct {
     const MwProblem *problem;
     MwReport *report;
     EdgeIndex edges;
-    int64_t *usage;                           /* [time] of the solution */
+    /* [2 * times] of the solution: the greatest usage below each node of a binary tree, of which
+     * node i has the nodes 2 * i and 2 * i + 1, and the leaves are the times */
+    int64_t *most_usage;
     int32_t *first_user;                      /* [nodes] -1: none */
     MW_VEC(MwReportCollective) * collectives; /* [report nodes] */
 } Reporter;
@@ -167,22 +169,38 @@ static void report_communication(Reporter *r)
 
 static void sum_usage(Reporter *r)
 {
-    r->usage = MW_NEW(r->arena, int64_t, r->problem->node_count);
-    for (int n = 0; n < r->problem->node_count; n++) {
+    const int times = r->problem->node_count;
+    r->most_usage = MW_NEW(r->arena, int64_t, 2 * times + 1);
+    int64_t *at = r->most_usage + times;
+    for (int n = 0; n < times; n++) {
         const MwProblemNode *node = &r->problem->nodes[n];
-        for (int64_t t = node->begin; node->usage && t < node->end; t++)
-            r->usage[t] += node->usage[r->sharding->choice[n]];
+        if (!node->usage)
+            continue;
+        at[node->begin] += node->usage[r->sharding->choice[n]];
+        at[node->end] -= node->usage[r->sharding->choice[n]];
     }
+    for (int t = 1; t < times; t++)
+        at[t] += at[t - 1];
+    for (int i = times - 1; i > 0; i--)
+        r->most_usage[i] = mw_max(r->most_usage[2 * i], r->most_usage[2 * i + 1]);
 }
 
 /* The bytes that the results of node `n` may take in addition while they live. */
 static int64_t room_of(const Reporter *r, int n)
 {
     const MwProblemNode *node = &r->problem->nodes[n];
-    int64_t room = INT64_MAX;
-    for (int64_t t = node->begin; node->usage && t < node->end; t++)
-        room = mw_min(room, r->problem->usage_limit - r->usage[t]);
-    return room;
+    const int64_t times = r->problem->node_count;
+    int64_t most = INT64_MIN;
+    if (!node->usage || node->begin >= node->end)
+        return INT64_MAX;
+    for (int64_t from = node->begin + times, to = node->end + times; from < to;
+         from /= 2, to /= 2) {
+        if (from % 2)
+            most = mw_max(most, r->most_usage[from++]);
+        if (to % 2)
+            most = mw_max(most, r->most_usage[--to]);
+    }
+    return r->problem->usage_limit - most;
 }
 
 static bool has_room(const Reporter *r, int n, int s, int64_t room)

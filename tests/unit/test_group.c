@@ -111,6 +111,7 @@ static MwPlanProgram group(MwArena *arena, const char *text, bool waits)
     const MwGrouping grouping = {.buffers = buffers,
                                  .buffer_count = MW_COUNT(buffers),
                                  .kernels = kernels,
+                                 .kernel_count = KERNELS,
                                  .launch_s = launch_s,
                                  .waits = waits};
     const MwPlanProgram program = read(arena, text);
