@@ -3,6 +3,8 @@
  * Out: models cut into micro-batches (model.h), each made on request. */
 #include "passes/stages/batching.h"
 
+#include "passes/graph/layers.h"
+
 #include <limits.h>
 #include <math.h>
 
@@ -26,12 +28,16 @@ MwStageBatchings mw_stage_batchings(const MwCompilation *compilation)
     MwStageBatchings list = {0};
     int wanted = mw_wanted_micro_batches(compilation);
     int64_t batch = batch_of(compilation->graph);
+    MwLayerFold *fold = MW_NEW(compilation->arena, MwLayerFold, 1);
+    *fold =
+        mw_layer_fold(compilation->arena, compilation->graph, mw_layer_count(compilation->graph));
     if (wanted > 0)
-        mw_vec_push(compilation->arena, &list, ((MwStageBatching){.micro_batches = wanted}));
+        mw_vec_push(compilation->arena, &list,
+                    ((MwStageBatching){.micro_batches = wanted, .fold = fold}));
     for (int64_t count = 1; count <= mw_min(batch, INT_MAX) && wanted == 0; count++)
         if (batch % count == 0)
             mw_vec_push(compilation->arena, &list,
-                        ((MwStageBatching){.micro_batches = (int)count}));
+                        ((MwStageBatching){.micro_batches = (int)count, .fold = fold}));
     return list;
 }
 
@@ -49,7 +55,8 @@ bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *comp
         return batching->is_possible;
     MwDiags *diags = mw_diags_new(compilation->arena);
     batching->is_made = true;
-    batching->model = mw_stage_model_new(compilation, batching->micro_batches, diags);
+    batching->model =
+        mw_stage_model_new(compilation, batching->fold, batching->micro_batches, diags);
     batching->is_possible = batching->model != NULL;
     if (!batching->is_possible)
         return false;

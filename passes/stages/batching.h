@@ -10,6 +10,7 @@
 /* One number of micro-batches. */
 typedef struct {
     int micro_batches;
+    const MwLayerFold *fold;          /* of the model, whatever their number */
     bool is_made;                     /* the fields below are set */
     bool is_possible;                 /* the batch can be cut into so many */
     int layer_count;                  /* of the model */

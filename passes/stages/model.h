@@ -5,26 +5,39 @@
 #define MW_PASSES_STAGES_MODEL_H
 
 #include "passes/compilation.h"
+#include "passes/stages/fold.h"
 
 /* The tensors that cross the boundary between two layers if a stage ends there. Shapes are
  * global, of a micro-batch or, in the update phase, of a step. */
 typedef MW_VEC(MwTensor) MwStageBoundary;
 
+/* The model without a fold, made where it is needed. */
+typedef struct {
+    bool is_made;
+    MwCompilation lowered[2]; /* [recomputes] */
+} MwWholeModel;
+
 typedef struct {
     MwArena *arena;
+    const MwCompilation *compilation; /* before the pass `stages` */
     int micro_batches;
     int layer_count;
-    MwCompilation lowered[2];  /* [recomputes] the model after all passes before split */
+    const MwLayerFold *fold;
+    MwCompilation lowered[2];  /* [recomputes] the folded model after all passes before split */
+    const int *folded_class;   /* [folded layers] */
     const int *layer_class;    /* [layers] equal classes: the same nodes, used in the same way */
+    const int *layer_nodes;    /* [layers] number of nodes, all phases */
     const int *interval_class; /* [begin * (layer_count + 1) + end] class of layers [begin, end) */
     int class_count;           /* of intervals */
     MwStageBoundary (*boundaries)[MW_PHASE_COUNT]; /* [layers] before each layer; [0] is empty */
+    MwWholeModel *whole;
 } MwStageModel;
 
 /* NULL after errors: the batch cannot be cut into so many. `compilation` does not change, except
- * that its interner takes in new names; it must outlive the model. */
-MwStageModel *mw_stage_model_new(const MwCompilation *compilation, int micro_batches,
-                                 MwDiags *diags);
+ * that its interner takes in new names; it and `fold`, of its graph, must outlive the model. `fold`
+ * NULL: all layers are lowered. */
+MwStageModel *mw_stage_model_new(const MwCompilation *compilation, const MwLayerFold *fold,
+                                 int micro_batches, MwDiags *diags);
 void mw_stage_model_free(MwStageModel **model);
 
 /* The class of layers [begin, end). */

@@ -199,7 +199,8 @@ START_TEST(the_choice_is_the_best_of_all)
     Case c;
     MwCluster cluster = quick_links(test_cluster_of_nodes(choices[_i].nodes, choices[_i].devices));
     prepare(&c, &cluster, (Text){.layers = choices[_i].layers}, (MwCompileOptions){0});
-    MwStageModel *model = mw_stage_model_new(&c.compilation, choices[_i].micro_batches, c.diags);
+    MwStageModel *model =
+        mw_stage_model_new(&c.compilation, NULL, choices[_i].micro_batches, c.diags);
     MwStageChoiceQuery query = {
         .model = model,
         .most_effort = INT64_MAX,
@@ -244,7 +245,7 @@ START_TEST(like_layers_are_reckoned_right)
     Case c;
     MwCluster cluster = test_cluster(DEVICES);
     prepare(&c, &cluster, (Text){.layers = LAYERS}, (MwCompileOptions){0});
-    MwStageModel *model = mw_stage_model_new(&c.compilation, MICRO_BATCHES, c.diags);
+    MwStageModel *model = mw_stage_model_new(&c.compilation, NULL, MICRO_BATCHES, c.diags);
     int begin = 1, end = LAYERS - 1;
     for (int l = begin; l < end; l++)
         ck_assert_int_eq(model->layer_class[l], model->layer_class[begin]);
@@ -341,7 +342,7 @@ START_TEST(layers_that_come_again_are_solved_once)
     open_model(&c, &cluster, alike[_i].text, (MwCompileOptions){.layers = alike[_i].layers});
     run_to(&c, MW_PASS_update);
     ck_assert_msg(c.ok, "%s", diags_text(c.arena, c.diags));
-    MwStageModel *model = mw_stage_model_new(&c.compilation, 1, c.diags);
+    MwStageModel *model = mw_stage_model_new(&c.compilation, NULL, 1, c.diags);
     int period = alike[_i].period;
     ck_assert_int_eq(model->layer_count, alike[_i].layers);
     for (int l = 1 + period; l < model->layer_count - period; l++)
@@ -372,7 +373,7 @@ START_TEST(unlike_layers_are_sampled_in_short_intervals)
     open_model(&c, &cluster, text.at, (MwCompileOptions){0});
     run_to(&c, MW_PASS_update);
     ck_assert_msg(c.ok, "%s", diags_text(c.arena, c.diags));
-    MwStageModel *model = mw_stage_model_new(&c.compilation, 1, c.diags);
+    MwStageModel *model = mw_stage_model_new(&c.compilation, NULL, 1, c.diags);
     MwStageCosts *costs =
         mw_stage_costs_new(model->arena, model, mw_stage_known_new(model->arena), 1);
     mw_stage_costs_bound(costs, 0, 1, 1);
