@@ -11,6 +11,7 @@ typedef struct {
     int32_t *placed; /* those placed so far, by offset */
     int placed_count;
     int64_t alignment, arena_bytes;
+    int64_t pairs; /* of buffers that were looked at so far */
 } Placement;
 
 static bool live_together(const MwLifetime *a, const MwLifetime *b)
@@ -33,6 +34,7 @@ static void place(Placement *p, int index)
 {
     MwLifetime *own = &p->lifetimes[index];
     int64_t end = 0, best = -1, best_gap = INT64_MAX;
+    p->pairs += p->placed_count;
     for (int i = 0; i < p->placed_count; i++) {
         const MwLifetime *other = &p->lifetimes[p->placed[i]];
         if (!live_together(own, other))
@@ -117,7 +119,8 @@ static bool move_highest_first(const Placement *p, int32_t *order, int count)
 
 /* Places the buffers in each of several orders. Then moves the buffer that ends highest to the
  * front of the order and places them again, until the bound is reached or the number of rounds,
- * which is limited because a placement costs count^2 steps. */
+ * which is limited because a placement looks at up to count^2 / 2 pairs of buffers, as is the
+ * number of orders. */
 int64_t mw_memory_assign(MwArena *arena, MwLifetime *lifetimes, int count, int64_t alignment)
 {
     static int64_t (*const keys[])(const MwLifetime *) = {by_size, by_area, by_duration, by_begin};
@@ -129,7 +132,7 @@ int64_t mw_memory_assign(MwArena *arena, MwLifetime *lifetimes, int count, int64
     p.placed = MW_NEW(arena, int32_t, count);
     int32_t *order = MW_NEW(arena, int32_t, count);
     int64_t best = INT64_MAX;
-    for (int k = 0; k < MW_COUNT(keys) && count; k++) {
+    for (int k = 0; k < MW_COUNT(keys) && count && p.pairs <= MW_TUNED_PLACE_PAIRS; k++) {
         sort_order(arena, &p, order, count, keys[k]);
         for (int round = 0; round < rounds && best > bound; round++) {
             place_all(&p, order, count);

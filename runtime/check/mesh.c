@@ -2,6 +2,7 @@
 /* Checks the contents of a mesh: its buffers, the data in them, and the operators of its report. */
 #include "runtime/check/rules.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Limit of every size in a plan; sums of two such sizes do not overflow. */
@@ -177,16 +178,39 @@ static int stages_of(const MwCheck *check)
     return count;
 }
 
+/* A name, and its position among those of its kind. */
+typedef struct {
+    const char *name;
+    int index;
+} Name;
+
+static int compare_names(const void *a, const void *b)
+{
+    const Name *x = a, *y = b;
+    const int names = strcmp(x->name, y->name);
+    return names ? names : x->index - y->index;
+}
+
 /* Names within one kind differ, so that files and --feed can tell them apart; but `most` may share
  * one. */
-#define CHECK_NAMES(check, kind, array, count, most)                                               \
-    for (int i_ = 0; i_ < (count); i_++) {                                                         \
-        int same_ = 1;                                                                             \
-        for (int k_ = 0; k_ < i_; k_++)                                                            \
-            same_ += strcmp((array)[i_].name, (array)[k_].name) == 0;                              \
-        if (same_ == (most) + 1)                                                                   \
-            mw_check_error((check), "%d " kind " are called '%s'", same_, (array)[i_].name);       \
+static void check_kind(const MwCheck *check, const char *kind, Name *names, int count, int most)
+{
+    if (count > 1)
+        qsort(names, (size_t)count, sizeof *names, compare_names);
+    for (int i = 0, same = 0; i < count; i++) {
+        same = i > 0 && strcmp(names[i].name, names[i - 1].name) == 0 ? same + 1 : 1;
+        if (same == most + 1)
+            mw_check_error(check, "%d %s are called '%s'", same, kind, names[i].name);
     }
+}
+
+#define CHECK_NAMES(check, kind, array, count, most)                                               \
+    do {                                                                                           \
+        Name *names_ = MW_NEW((check)->arena, Name, count);                                        \
+        for (int i_ = 0; i_ < (count); i_++)                                                       \
+            names_[i_] = (Name){(array)[i_].name, i_};                                             \
+        check_kind(check, kind, names_, count, most);                                              \
+    } while (0)
 
 /* Stages that share a mesh may each have an input, or a weight, of one name. */
 static void check_names(const MwCheck *check)
