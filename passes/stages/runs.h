@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Runs of layers: where layers repeat, one by one or several at a time. Of each period there are few
- * runs, so the list grows with the layers, and the time to make it with their square. */
+/* Runs of layers: where layers repeat, one by one or several at a time. Of each period there are
+ * few runs, so the list grows with the layers, and the time to make it with their square. */
 #ifndef MW_PASSES_STAGES_RUNS_H
 #define MW_PASSES_STAGES_RUNS_H
 
