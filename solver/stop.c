@@ -3,11 +3,22 @@
 
 #include <math.h>
 
+static double now_s(const MwStop *stop)
+{
+    return stop->work ? MW_SECONDS_OF_ENTRY * (double)stop->work->entries : mw_clock_s();
+}
+
+void mw_stop_count(const MwStop *stop, int64_t entries)
+{
+    if (stop->work)
+        stop->work->entries += entries;
+}
+
 MwStop mw_stop_of(const MwSolveOptions *options)
 {
-    MwStop stop = {.interrupt = options->interrupt};
+    MwStop stop = {.interrupt = options->interrupt, .work = options->work};
     if (options->time_limit_s > 0)
-        stop.deadline_s = mw_clock_s() + options->time_limit_s;
+        stop.deadline_s = now_s(&stop) + options->time_limit_s;
     return stop;
 }
 
@@ -28,12 +39,12 @@ MwStop mw_stop_within(const MwStop *stop, double share)
 bool mw_stopped(const MwStop *stop)
 {
     return (stop->interrupt && *stop->interrupt) ||
-           (stop->deadline_s > 0 && mw_clock_s() > stop->deadline_s);
+           (stop->deadline_s > 0 && now_s(stop) > stop->deadline_s);
 }
 
 double mw_stop_left_s(const MwStop *stop)
 {
     if (stop->deadline_s <= 0)
         return INFINITY;
-    return fmax(0, stop->deadline_s - mw_clock_s());
+    return fmax(0, stop->deadline_s - now_s(stop));
 }

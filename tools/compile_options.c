@@ -87,7 +87,8 @@ static const struct argp_option plan_options[] = {
      "Memory of one device, such as 16GB or 512MiB (as the cluster says)", GROUP_PLAN},
     {"solve-time", OPTION_SOLVE_TIME, "SECONDS", 0,
      "Limit of the search for the best sharding, for each mesh that is tried, its "
-     "stages together (5)",
+     "stages together; counted as the work of so many seconds, so that plans do not depend on "
+     "the machine (5)",
      GROUP_PLAN},
     {"save-problem", OPTION_SAVE_PROBLEM, "FILE", 0,
      "Write the sharding problem, for meshwright-solve, as JSON, gzipped if FILE ends in .gz; "

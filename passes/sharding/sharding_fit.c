@@ -9,7 +9,8 @@
  * of that with all of them, so every lower bound holds. If no time is left to add, the memory
  * target is lowered (passes/memory_target.h), while the lower bound remains that of the whole
  * memory. Each solve has half the time limit of the one before, so that all together take at
- * most twice the first. */
+ * most twice the first. The time is counted work (solver/stop.h), so that the same input gives the
+ * same plan on every machine, however busy. */
 #include "passes/sharding/sharding_fit.h"
 
 #include "cost/units.h"
@@ -53,7 +54,9 @@ MwShardingFit mw_sharding_fit(MwArena *arena, MwIntraProblem *intra, int64_t mem
     MwProblem *problem = &intra->problem;
     MwMemoryTarget target = mw_memory_target(memory_bytes, MW_TUNED_MEMORY_CORRECTIONS);
     bool *modelled = MW_NEW(arena, bool, intra->graph->nodes.count), unfinished = true;
+    MwSolveWork work = {0};
     MwCost bound = 0;
+    options.work = options.time_limit_s > 0 ? &work : NULL;
     mw_intra_problem_add_copies(intra, modelled);
     for (int copy_rounds = MW_TUNED_MEMORY_CORRECTIONS; unfinished; options.time_limit_s /= 2) {
         problem->usage_limit = target.target_bytes;

@@ -246,11 +246,13 @@ bool mw_ascent_run(MwAscent *ascent, MwIncumbent *best, const MwAscentLimits *li
     ascent->best = best;
     ascent->gap_wanted = limits->gap;
     ascent->bound_only = limits->bound_only;
+    const int64_t entries = mw_core_entries_left(ascent->core) + mw_core_nodes_left(ascent->core);
     for (int i = 0; i < limits->iterations; i++) {
         ascent->iteration++;
         ascent->dual->fixing_gap = best->cost < MW_ABOVE_ANY_COST ? gap(ascent) : INFINITY;
         mw_dual_sweep(ascent->dual, true);
         mw_dual_sweep(ascent->dual, false);
+        mw_stop_count(&limits->stop, 2 * entries);
         update_bound(ascent);
         if (ascent->iteration % MW_TUNED_DECODE_EVERY == 0)
             try_choice(ascent);

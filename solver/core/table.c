@@ -35,7 +35,11 @@ struct MwTables {
     int64_t *scratch, scratch_capacity;
     int *key;
     int key_capacity;
+    int64_t work; /* mw_tables_work */
 };
+
+/* Entries that take about as long as looking up a key. */
+enum { RECALL_ENTRIES = 32 };
 
 MwTables *mw_tables_new(MwArena *arena)
 {
@@ -81,6 +85,11 @@ int *mw_tables_key(MwTables *tables, int count)
     return tables->key;
 }
 
+int64_t mw_tables_work(const MwTables *tables)
+{
+    return tables->work;
+}
+
 static bool same_table(const MwTable *table, int arity, const int *dims, const int64_t *values)
 {
     return table->arity == arity && memcmp(table->dims, dims, sizeof *dims * (size_t)arity) == 0 &&
@@ -121,6 +130,7 @@ const MwTable *mw_table_intern(MwTables *tables, int arity, const int *dims, con
     int64_t count = 1;
     for (int i = 0; i < arity; i++)
         count *= dims[i];
+    tables->work += count;
     uint64_t hash = mw_hash_mix(mw_hash_bytes(values, sizeof *values * (size_t)count),
                                 mw_hash_bytes(dims, sizeof *dims * (size_t)arity));
     size_t mask = tables->slot_capacity - 1, i = hash & mask;
@@ -158,8 +168,9 @@ static size_t find_memo(const MwTables *tables, const int *key, int count, uint6
     return i;
 }
 
-void *mw_tables_recall(const MwTables *tables, const int *key, int count)
+void *mw_tables_recall(MwTables *tables, const int *key, int count)
 {
+    tables->work += RECALL_ENTRIES;
     uint64_t hash = mw_hash_bytes(key, sizeof *key * (size_t)count);
     const Memo *memo = tables->memo[find_memo(tables, key, count, hash)].memo;
     return memo ? memo->result : NULL;

@@ -31,6 +31,9 @@ MwTables *mw_tables_new_with_contents(MwArena *arena, MwArena *contents);
 MwArena *mw_tables_arena(MwTables *tables);
 
 /* Returns the table with this content. Copies `values` if the table is new. */
+/* Entries computed so far, of all tables, with RECALL_ENTRIES for each key looked up. */
+int64_t mw_tables_work(const MwTables *tables);
+
 const MwTable *mw_table_intern(MwTables *tables, int arity, const int *dims, const int64_t *values);
 
 /* Notes that mw_separate leaves the table as it is. */
@@ -45,7 +48,7 @@ int *mw_tables_key(MwTables *tables, int count);
 
 /* Returns what mw_tables_remember was given for this key of `count` ints, or NULL. A key begins
  * with the MwOperation and names everything that the result depends on. */
-void *mw_tables_recall(const MwTables *tables, const int *key, int count);
+void *mw_tables_recall(MwTables *tables, const int *key, int count);
 void mw_tables_remember(MwTables *tables, const int *key, int count, void *result);
 
 typedef enum {

@@ -443,6 +443,7 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
     improver->failures = 0;
     report(improver);
     while (!mw_stopped(&limits->stop) && (limits->work == 0 || work < limits->work)) {
+        const int64_t before = work;
         work += run_round(improver);
         if (improver->failures >= patience)
             merge_into_incumbent(improver);
@@ -450,6 +451,7 @@ bool mw_improve(MwImprover *improver, const MwImproveLimits *limits)
             mw_assignment_copy(improver->incumbent, improver->current);
         if (improver->attempts_since_packing >= packing_period && improver->core->row_count > 0)
             work += pack_moves(improver);
+        mw_stop_count(&limits->stop, work - before);
         if (report(improver))
             perturbations = 0;
         if (improver->failures < patience)

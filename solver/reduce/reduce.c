@@ -22,7 +22,17 @@ typedef struct {
     int *round;        /* [node] the last round in which a neighbour was eliminated */
     int rounds;
     int64_t total;
+    int64_t counted; /* work of the tables that has been counted */
 } Reducer;
+
+/* Counts the work since the last call. Returns true if work must end. */
+static bool is_stopped(Reducer *reducer)
+{
+    const int64_t work = mw_tables_work(reducer->core->tables);
+    mw_stop_count(&reducer->limits->stop, work - reducer->counted);
+    reducer->counted = work;
+    return mw_stopped(&reducer->limits->stop);
+}
 
 static int64_t function_entries(const MwCore *core, int node)
 {
@@ -68,7 +78,7 @@ static void reduce_node(Reducer *reducer, int node)
     mw_reduce_terms(core, node);
     mw_reduce_usage(core, node);
     mw_reduce_forbidden(core, node);
-    if (core->infeasible || mw_stopped(&reducer->limits->stop))
+    if (core->infeasible || is_stopped(reducer))
         return;
     mw_reduce_dominated(core, node);
     mw_reduce_substitute(core, node);
@@ -123,7 +133,7 @@ static bool eliminate_round(Reducer *reducer)
         if (reducer->round[next.node] == reducer->rounds)
             continue;
         least = next.entries;
-        if (reducer->total > limits->total || mw_stopped(&limits->stop))
+        if (reducer->total > limits->total || is_stopped(reducer))
             return false;
         eliminate(reducer, next.node);
     }
@@ -139,17 +149,18 @@ static void reduce_rows(MwCore *core, const MwReduceLimits *limits)
 }
 
 /* Applies the expensive reductions. They run only when nothing else applies. */
-static void reduce_expensive(MwCore *core, const MwReduceLimits *limits)
+static void reduce_expensive(Reducer *reducer)
 {
-    reduce_rows(core, limits);
-    for (int i = 0; i < core->node_count && !core->infeasible && !limits->quick; i++)
-        if (core->nodes[i].cost && !mw_stopped(&limits->stop))
+    MwCore *core = reducer->core;
+    reduce_rows(core, reducer->limits);
+    for (int i = 0; i < core->node_count && !core->infeasible && !reducer->limits->quick; i++)
+        if (core->nodes[i].cost && !is_stopped(reducer))
             mw_reduce_jointly_dominated(core, i);
 }
 
 void mw_reduce(MwCore *core, const MwReduceLimits *limits)
 {
-    Reducer reducer = {.core = core, .limits = limits};
+    Reducer reducer = {.core = core, .limits = limits, .counted = mw_tables_work(core->tables)};
     reducer.entries = MW_NEW(core->arena, int64_t, core->node_count);
     reducer.round = MW_NEW(core->arena, int, core->node_count);
     for (int i = 0; i < core->node_count; i++)
@@ -163,9 +174,9 @@ void mw_reduce(MwCore *core, const MwReduceLimits *limits)
             reduce_queued(&reducer);
         } while (!core->infeasible && eliminate_round(&reducer));
         reduce_queued(&reducer);
-        if (mw_stopped(&limits->stop))
+        if (is_stopped(&reducer))
             break;
-        reduce_expensive(core, limits);
+        reduce_expensive(&reducer);
     } while ((rows != core->row_count || core->changed_nodes.count > 0) && !core->infeasible);
     reduce_queued(&reducer);
 }

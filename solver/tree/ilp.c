@@ -253,6 +253,7 @@ typedef struct {
     SparseRow row;
     int nodes;
     const MwStop *stop;
+    int iterations; /* of the simplex method that have been counted */
 } Search;
 
 static double relaxed_usage(const Search *search, glp_prob *program, int memory_row)
@@ -309,6 +310,17 @@ static void choose_branch(glp_tree *tree)
         glp_ios_branch_upon(tree, most, value < 0.5 ? GLP_DN_BRNCH : GLP_UP_BRNCH);
 }
 
+/* Counts the iterations since the last call, each for a visit of the program. Returns true if work
+ * must end. */
+static bool is_stopped(Search *search, glp_prob *program)
+{
+    const int iterations = glp_get_it_cnt(program);
+    mw_stop_count(search->stop,
+                  (int64_t)(iterations - search->iterations) * glp_get_num_nz(program));
+    search->iterations = iterations;
+    return mw_stopped(search->stop);
+}
+
 static void watch_tree(glp_tree *tree, void *context)
 {
     Search *search = context;
@@ -318,7 +330,7 @@ static void watch_tree(glp_tree *tree, void *context)
         choose_branch(tree);
     else if (glp_ios_reason(tree) == GLP_ISELECT && ++search->nodes > TREE_NODE_LIMIT)
         glp_ios_terminate(tree);
-    if (mw_stopped(search->stop))
+    if (is_stopped(search, glp_ios_get_prob(tree)))
         glp_ios_terminate(tree);
 }
 
@@ -338,14 +350,15 @@ static int *read_choice(MwArena *arena, const MwCore *core, const MwIlp *ilp)
 
 static int milliseconds_left(const MwStop *stop)
 {
-    return (int)fmin(fmax(1e3 * mw_stop_left_s(stop), 1), INT_MAX);
+    return stop->work ? INT_MAX : (int)fmin(fmax(1e3 * mw_stop_left_s(stop), 1), INT_MAX);
 }
 
 /* Solves a relaxation in slices of iterations, between which the work can end. GLPK continues from
  * the basis of the last slice, so its presolver is off. Returns false if the relaxation was not
  * finished. */
-static bool relax(glp_prob *program, int method, const MwStop *stop, int *slices)
+static bool relax(Search *search, int method, int *slices)
 {
+    glp_prob *program = search->ilp->program;
     glp_smcp control;
     glp_init_smcp(&control);
     control.msg_lev = GLP_MSG_OFF;
@@ -353,9 +366,9 @@ static bool relax(glp_prob *program, int method, const MwStop *stop, int *slices
     control.it_lim = SIMPLEX_SLICE;
     int failure = GLP_EITLIM;
     while (failure == GLP_EITLIM && (*slices)++ < SIMPLEX_SLICES) {
-        if (mw_stopped(stop))
+        if (is_stopped(search, program))
             return false;
-        control.tm_lim = milliseconds_left(stop);
+        control.tm_lim = milliseconds_left(search->stop);
         failure = glp_simplex(program, &control);
     }
     return failure == 0;
@@ -370,7 +383,7 @@ static bool solve_root(Search *search, bool *possible)
     int slices = 0, method = GLP_PRIMAL;
     glp_adv_basis(program, 0);
     do {
-        if (!relax(program, method, search->stop, &slices))
+        if (!relax(search, method, &slices))
             return false;
         method = GLP_DUALP;
         *possible = glp_get_status(program) != GLP_NOFEAS;

@@ -121,6 +121,40 @@ START_TEST(stops_at_the_cutoff)
 }
 END_TEST
 
+/* A limit of counted work ends the search at the same place whenever it is run, and soon after it
+ * is reached. */
+START_TEST(counted_work_ends_at_the_same_place)
+{
+    enum { NODES = 60, LIMIT = 100000 };
+    static const RandomKind kind = {.nodes = NODES,
+                                    .edges = 4 * NODES,
+                                    .strategies = 8,
+                                    .greatest_cost = 1000,
+                                    .limited = true};
+    int ended = 0;
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        MwArena *arena = mw_arena_new();
+        MwProblem *problem = random_problem(arena, &kind, seed);
+        make_thrifty(arena, problem, seed);
+        MwSolveWork work[2] = {{0}};
+        MwSolution found[2];
+        for (int i = 0; i < 2; i++)
+            found[i] = mw_solve(
+                arena, problem,
+                &(MwSolveOptions){.work = &work[i], .time_limit_s = LIMIT * MW_SECONDS_OF_ENTRY});
+        ck_assert(work[0].entries == work[1].entries);
+        ck_assert(found[0].cost == found[1].cost && found[0].lower_bound == found[1].lower_bound);
+        ck_assert(!found[0].choice == !found[1].choice);
+        for (int n = 0; n < problem->node_count && found[0].choice; n++)
+            ck_assert_int_eq(found[0].choice[n], found[1].choice[n]);
+        ended += work[0].entries > LIMIT;
+        ck_assert_int_le(work[0].entries, 40 * LIMIT);
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(ended, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solver_random");
@@ -130,5 +164,6 @@ int main(void)
     tcase_add_loop_test(tests, agrees_with_enumeration, 0, MW_COUNT(groups));
     tcase_add_loop_test(tests, stops_early, 0, 2 * MW_COUNT(groups));
     tcase_add_loop_test(tests, stops_at_the_cutoff, 0, MW_COUNT(groups));
+    tcase_add_test(tests, counted_work_ends_at_the_same_place);
     return run_suite(suite);
 }
