@@ -129,8 +129,31 @@ static MwOp source_op(MwStatementKind kind)
                                          : MW_OP_STATE;
 }
 
+/* What an earlier step of a scan in a scan has declared by this statement; NULL: nothing. */
+static const MwDeclared *find_declared(const MwExpander *ex, const MwStatement *statement,
+                                       const char *full)
+{
+    const MwDeclared *declared = ex->declared ? mw_name_map_get(ex->declared, full) : NULL;
+    return declared && declared->statement == statement ? declared : NULL;
+}
+
+static void note_declared(MwExpander *ex, const MwStatement *statement, const char *full,
+                          MwTerm term)
+{
+    MwDeclared *declared = MW_NEW(ex->arena, MwDeclared, 1);
+    *declared = (MwDeclared){statement, term};
+    if (ex->declared)
+        *mw_name_map_add(ex->declared, full) = declared;
+}
+
 void mw_statement_declare(MwExpander *ex, const MwStatement *statement)
 {
+    const char *full = mw_name_in_scope(ex, statement->declare.name.text);
+    const MwDeclared *declared = find_declared(ex, statement, full);
+    if (declared) {
+        mw_name_bind(ex, statement->declare.name, declared->term);
+        return;
+    }
     const MwExpr *init = statement->declare.init;
     MwOrigin origin = ex->graph->origin;
     MwPhase phase = ex->graph->phase;
@@ -147,12 +170,13 @@ void mw_statement_declare(MwExpander *ex, const MwStatement *statement)
     }
     ok &= mw_annotate_nodes(ex, &annotations);
     if (ok) {
-        value = mw_emit_source(ex, statement->span, mw_name_in_scope(ex, name.text),
-                               source_op(statement->kind), &type, attrs, init ? 2 : 1);
+        value = mw_emit_source(ex, statement->span, full, source_op(statement->kind), &type, attrs,
+                               init ? 2 : 1);
     }
     ex->graph->origin = origin;
     ex->graph->phase = phase;
     MwTerm term = mw_term_tensor(value);
     mw_name_bind(ex, name, term);
+    note_declared(ex, statement, full, term);
     mw_annotate_values(ex, &annotations, &term, 1);
 }

@@ -38,8 +38,6 @@ static void check_scan(const Place *place, const MwStatement *statement, Around 
     if (statement->kind == MW_STATEMENT_COLLECT && around != AROUND_SCAN)
         mw_diag_error(place->diags, statement->span, "'collect' stands in a 'scan'%s",
                       around == AROUND_REPEAT ? ", outside of 'repeat'" : "");
-    if (statement->kind == MW_STATEMENT_SCAN && around == AROUND_SCAN)
-        mw_diag_error(place->diags, statement->span, "a 'scan' cannot stand inside another");
     if (statement->kind == MW_STATEMENT_ASSIGN && around == AROUND_SCAN)
         mw_diag_error(place->diags, statement->span,
                       "'assign' cannot stand inside 'scan': what is assigned has one value for all "

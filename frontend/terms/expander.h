@@ -53,6 +53,12 @@ typedef struct {
 
 typedef struct MwScan MwScan; /* expand/scan.c */
 
+/* A weight or state, and the statement that declares it. */
+typedef struct {
+    const MwStatement *statement;
+    MwTerm term;
+} MwDeclared;
+
 /* How a scan goes through what it takes. */
 typedef struct {
     int loop; /* its number in the graph */
@@ -79,7 +85,9 @@ struct MwExpander {
     const MwLocal *local; /* the innermost; NULL: none */
     MwScan *scan;         /* that is expanded; NULL: none */
     const MwScanSteps *in_scan; /* those of the scan whose body is expanded; NULL: none */
-    int scans;                  /* expanded so far */
+    /* full names of what the steps of a scan in a scan have declared -> MwDeclared; NULL: none */
+    MwNameMap *declared;
+    int scans; /* expanded so far */
     /* Expands the call of a block. Evaluation, which stands below statements, reaches them through
      * this alone; expand/body.c sets it. */
     MwTerm (*call_block)(MwExpander *ex, MwBlockState *state, const MwExpr *expr);

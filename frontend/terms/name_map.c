@@ -40,3 +40,11 @@ void **mw_name_map_add(MwNameMap *table, const char *name)
     entry->name = name;
     return &entry->value;
 }
+
+MwNameMap mw_name_map_copy(const MwNameMap *table)
+{
+    MwNameMap copy = {.arena = table->arena};
+    for (int i = 0; i < table->entries.count; i++)
+        *mw_name_map_add(&copy, table->entries.at[i].name) = table->entries.at[i].value;
+    return copy;
+}

@@ -23,6 +23,9 @@ void **mw_name_map_find(const MwNameMap *table, const char *name);
 /* Adds `name` with value NULL, or finds it. */
 void **mw_name_map_add(MwNameMap *table, const char *name);
 
+/* A map with the same names and values, in the same arena. */
+MwNameMap mw_name_map_copy(const MwNameMap *table);
+
 /* The value of `name`; NULL if the map lacks it. */
 static inline void *mw_name_map_get(const MwNameMap *table, const char *name)
 {

@@ -53,6 +53,15 @@ static const struct {
            " scan x as x_t, 6 as t {\n s = where(done, s, s + w * x_t * cast(t, f32))\n"
            " done = done or (x_t > 0.5)\n }\n loss = sum(s * s)\n" TRAINED),
      NULL},
+    /* a scan in a scan, backwards, that declares weights, collects, and carries what is outside */
+    {"block cell(h, x) {\n weight u: f32[2, 2] = normal(0.7)\n return tanh(h @ u + x)\n}\n" MODEL(
+         "input x: f32[4, 3, 5, 2]\n s = constant(0.5, [4, 2])\n n = constant(0.0, [4])\n"
+         " scan x as word {\n h = 0.5 * s\n"
+         " scan word as c, 5 as t with reverse = true {\n weight g: f32[2] = normal(1)\n"
+         " h = cell(h, c * g)\n n = n + cast(t, f32) * sum(h, axis = 1)\n collect hs = h\n }\n"
+         " s = cell(s, h + sum(hs * hs, axis = 1))\n }\n"
+         " loss = sum(s * s) + sum(n * n)\n" TRAINED),
+     NULL},
     /* several layers, of which each has its own weights; a block and a repeat inside */
     {"block cell(h, x) {\n weight u: f32[2, 2] = normal(0.7)\n return tanh(h @ u + x)\n}\n" MODEL(
          "input x: f32[4, 3, 2]\n"
@@ -245,11 +254,18 @@ static const struct {
      "'h' is carried from step to step: collect it by another name"},
     {MODEL(SCANNED "scan x as x_t {\n collect y = x_t\n collect y = h\n }\n output y\n"),
      "'y' is collected twice"},
-    {MODEL(SCANNED "scan x as x_t {\n scan x as y {\n h = h + y\n }\n }\n output h\n"),
-     "a 'scan' cannot stand inside another"},
-    {"block b(x, h) {\n scan x as x_t {\n h = h + x_t\n }\n return h\n}\n" MODEL(
-         SCANNED "scan x as x_t {\n h = b(x, h)\n }\n output h\n"),
-     "a 'scan' cannot run inside another"},
+    {MODEL(SCANNED "scan x as x_t {\n scan 65 {\n h = h + x_t\n }\n }\n output h\n"),
+     "a scan in a scan is expanded step by step, and takes at most 64 steps, not 65"},
+    {MODEL(SCANNED "scan x as x_t {\n scan 2 {\n h = sum(h + x_t, axis = 1)\n }\n }\n"
+                   " output h\n"),
+     "the scan carries 'h' from step to step, but it is f32[4, 3] before a step and f32[4] after"},
+    {MODEL(SCANNED "scan x as x_t {\n scan 2 {\n collect y = x_t\n collect y = h\n }\n }\n"
+                   " output h\n"),
+     "'y' is collected twice"},
+    {MODEL(SCANNED
+           "scan x as x_t {\n scan 2 {\n weight w: f32[3] = ones\n weight w: f32[3] = ones\n"
+           " h = h * w\n }\n }\n output h\n"),
+     "already"},
     {MODEL(SCANNED "state s: f32[4, 3] = zeros\n scan x as x_t {\n assign s = x_t\n }\n"
                    " output h\n"),
      "'assign' cannot stand inside 'scan'"},
