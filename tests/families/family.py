@@ -65,6 +65,8 @@ FAMILIES = [
            images(8, 8), "--micro-batches", 2),
     Family("gan", "gan", "batch=8 noise=6 widths=[8,4]",
            {"images": ((8, 16, 16, 3), None), "z": ((8, 6), None)}, meshes=("2", "3", "2x2")),
+    Family("gan_penalty", "gan", "batch=8 noise=6 widths=[8,4] penalty=30.0",
+           {"images": ((8, 16, 16, 3), None), "z": ((8, 6), None)}),
     Family("lora", "lora",
            "batch=4 seq=6 vocab=16 layers=2 width=16 heads=4 kv_heads=2 hidden=24 rank=2 "
            "alpha=256",

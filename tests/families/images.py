@@ -82,11 +82,15 @@ class Gan(Network):
         return torch.einsum("bchw,hwc->b", x, self.weights["discriminator.judge"])
 
     def losses(self, images, z):
+        images.requires_grad_()
         real = self.judged(images.permute(0, 3, 1, 2))
         fake = self.judged(self.generated(z))
         entropy, ones = functional.binary_cross_entropy_with_logits, torch.ones_like(fake)
-        return {"d_loss": entropy(real, ones) + entropy(fake, 0 * ones),
-                "g_loss": entropy(fake, ones)}
+        d_loss = entropy(real, ones) + entropy(fake, 0 * ones)
+        if "penalty" in self.sizes:
+            slope, = torch.autograd.grad(real.sum(), images, create_graph=True)
+            d_loss = d_loss + 0.5 * self.sizes["penalty"] * (slope ** 2).sum(dim=(1, 2, 3)).mean()
+        return {"d_loss": d_loss, "g_loss": entropy(fake, ones)}
 
 
 class Dense(Model):
