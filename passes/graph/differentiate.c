@@ -13,7 +13,8 @@
  * A loss may be a scalar times factors, or over divisors, that no weight affects but the batch
  * does: the number of targets that are not ignored, for instance. Such a factor is known when all
  * micro-batches are done, so the scalar alone is differentiated, and the gradients by weights are
- * multiplied by the factors at the end.
+ * multiplied by the factors at the end. Where the batch is to be cut, each term of the loss that
+ * has such factors is differentiated apart from the others.
  *
  * The gradient by a float of 16 bits that is the same for the whole batch (a weight or its cast)
  * is f32 from where it is summed over the batch on (passes/graph/gradients.h). */
@@ -95,19 +96,25 @@ static void name_nodes(MwDifferentiator *d)
     }
 }
 
-/* ---- Factors of the loss ---- */
+/* ---- Terms of the loss ---- */
 
-/* A loss as a product: of what is differentiated, and of a scalar that multiplies the gradients; no
- * value for 1. */
-typedef struct {
-    MwValueId base, scale;
-} Product;
-
-/* A factor, or with DIV a divisor. */
-typedef struct {
+/* A factor, or with DIV a divisor, inside of others; NULL: there is none. */
+typedef struct Factor Factor;
+struct Factor {
     MwOp op;
     MwValueId value;
-} Factor;
+    const Factor *outer;
+};
+
+/* What is differentiated, and the factors beside it. */
+typedef struct {
+    MwValueId base;
+    bool is_negative;
+    const Factor *factors;
+    bool varies; /* the batch affects a factor */
+} Term;
+
+typedef MW_VEC(Term) Terms;
 
 /* The operand of `node` that a scalar factor, or divisor, of it stands beside; -1 if there is
  * none. */
@@ -122,26 +129,56 @@ static int beside_factor(const MwDifferentiator *d, const MwNode *node)
     return -1;
 }
 
-/* Takes the loss apart if the batch affects one of its factors. */
-static Product factor_loss(const MwDifferentiator *d, MwValueId loss)
+/* Takes factors from a term until something else makes its base. */
+static Term without_factors(const MwDifferentiator *d, Term term)
 {
-    MwGraph *graph = d->graph;
-    MW_VEC(Factor) factors = {0};
-    MwValueId base = loss;
-    bool any = false;
     int k;
-    while ((k = beside_factor(d, mw_value_node(graph, base))) >= 0) {
-        const MwNode *node = mw_value_node(graph, base);
-        any |= d->varies[node->operands[1 - k].index];
-        mw_vec_push(graph->arena, &factors, ((Factor){node->op, node->operands[1 - k]}));
-        base = node->operands[k];
+    while ((k = beside_factor(d, mw_value_node(d->graph, term.base))) >= 0) {
+        const MwNode *node = mw_value_node(d->graph, term.base);
+        Factor *factor = MW_NEW(d->graph->arena, Factor, 1);
+        *factor = (Factor){node->op, node->operands[1 - k], term.factors};
+        term.factors = factor;
+        term.varies |= d->varies[factor->value.index];
+        term.base = node->operands[k];
     }
-    if (!any)
-        return (Product){loss, mw_no_value()};
-    MwValueId scale = mw_build_scalar(graph, 1);
-    for (int i = 0; i < factors.count; i++)
-        scale = mw_build_binary(graph, factors.at[i].op, scale, factors.at[i].value);
-    return (Product){base, scale};
+    return term;
+}
+
+/* The loss as a sum of terms. */
+static Terms find_terms(const MwDifferentiator *d)
+{
+    MwArena *arena = d->graph->arena;
+    Terms terms = {0}, open = {0};
+    mw_vec_push(arena, &open, ((Term){.base = d->y}));
+    while (open.count) {
+        const Term term = without_factors(d, open.at[--open.count]);
+        const MwNode *node = mw_value_node(d->graph, term.base);
+        const bool is_sum = node->op == MW_OP_ADD || node->op == MW_OP_SUB;
+        if (!is_sum && node->op != MW_OP_NEG) {
+            mw_vec_push(arena, &terms, term);
+            continue;
+        }
+        for (int k = node->operand_count - 1; k >= 0; k--) {
+            Term part = term;
+            part.base = node->operands[k];
+            part.is_negative ^= node->op == MW_OP_NEG || (node->op == MW_OP_SUB && k == 1);
+            if (d->active[part.base.index])
+                mw_vec_push(arena, &open, part);
+        }
+    }
+    return terms;
+}
+
+/* The product of the factors of a term, with its sign. */
+static MwValueId build_scale(MwGraph *graph, const Term *term)
+{
+    MwValueId scale = mw_build_scalar(graph, term->is_negative ? -1 : 1);
+    MW_VEC(const Factor *) factors = {0};
+    for (const Factor *factor = term->factors; factor; factor = factor->outer)
+        mw_vec_push(graph->arena, &factors, factor);
+    for (int i = factors.count - 1; i >= 0; i--)
+        scale = mw_build_binary(graph, factors.at[i]->op, scale, factors.at[i]->value);
+    return scale;
 }
 
 static bool is_trained_float(const MwDifferentiator *d, MwValueId value)
@@ -208,23 +245,105 @@ static bool check_active(const MwDifferentiator *d, const MwOutput *loss)
     return true;
 }
 
-/* Adds the gradient of a loss, and writes the gradients by weights. */
-static bool differentiate_loss(MwDifferentiator *d, const MwOutput *loss, MwValueId *gradient)
+/* Differentiates what has a gradient so far, back to the weights. */
+static bool differentiate_nodes(MwDifferentiator *d)
 {
-    MwGraph *graph = d->graph;
-    mw_differentiator_set(d, loss->value, find_trained(graph, loss));
-    if (!check_active(d, loss))
-        return false;
-    graph->origin = mw_value_node(graph, loss->value)->origin;
-    const Product product = factor_loss(d, loss->value);
-    d->gradient[product.base.index] = mw_build_scalar(graph, 1);
     if (!mw_backpropagate(d))
         return false;
     name_nodes(d);
-    if (mw_has_value(product.scale))
-        scale_gradients(d, product.scale);
-    store_gradients(d, gradient);
     return true;
+}
+
+static void set_origin(const MwDifferentiator *d)
+{
+    d->graph->origin = mw_value_node(d->graph, d->y)->origin;
+}
+
+/* Differentiates one term, whose factors come last. */
+static bool differentiate_term(MwDifferentiator *d, const Term *term)
+{
+    set_origin(d);
+    const MwValueId scale = build_scale(d->graph, term);
+    d->gradient[term->base.index] = mw_build_scalar(d->graph, 1);
+    if (!differentiate_nodes(d))
+        return false;
+    scale_gradients(d, scale);
+    return true;
+}
+
+/* Differentiates all terms together that the batch affects no factor of. */
+static bool differentiate_whole_terms(MwDifferentiator *d, const Terms *terms)
+{
+    bool any = false;
+    set_origin(d);
+    for (int i = 0; i < terms->count; i++) {
+        const Term *term = &terms->at[i];
+        if (term->varies)
+            continue;
+        any = true;
+        mw_differentiator_add(d, term->base, build_scale(d->graph, term));
+    }
+    return !any || differentiate_nodes(d);
+}
+
+/* Adds the gradients by weights to `total` [values]. */
+static void add_up(MwDifferentiator *d, MwValueId *total)
+{
+    MwGraph *graph = d->graph;
+    for (int v = 0; v < d->values; v++) {
+        const MwValueId gradient = d->gradient[v];
+        if (!is_trained_float(d, (MwValueId){v}) || !mw_has_value(gradient))
+            continue;
+        graph->origin = mw_value_node(graph, gradient)->origin;
+        const char *name = mw_arena_printf(graph->arena, "grad.%s.sum", graph->values.at[v].name);
+        total[v] = mw_has_value(total[v]) ? mw_build(graph, name, MW_OP_ADD,
+                                                     (MwValueId[]){total[v], gradient}, 2, NULL, 0)
+                                          : gradient;
+    }
+}
+
+/* Differentiates the terms that have factors of their own apart from the others. */
+static bool differentiate_apart(MwDifferentiator *d, const Terms *terms)
+{
+    MwValueId *total = no_values(d->graph->arena, d->values);
+    if (!differentiate_whole_terms(d, terms))
+        return false;
+    add_up(d, total);
+    for (int i = 0; i < terms->count; i++) {
+        if (!terms->at[i].varies)
+            continue;
+        d->gradient = no_values(d->graph->arena, d->values);
+        if (!differentiate_term(d, &terms->at[i]))
+            return false;
+        add_up(d, total);
+    }
+    d->gradient = total;
+    return true;
+}
+
+/* Adds the gradient of a loss, and writes the gradients by weights. `is_cut`: the batch is to be cut
+ * into micro-batches. */
+static bool differentiate_loss(MwDifferentiator *d, const MwOutput *loss, bool is_cut,
+                               MwValueId *gradient)
+{
+    mw_differentiator_set(d, loss->value, find_trained(d->graph, loss));
+    if (!check_active(d, loss))
+        return false;
+    const Terms terms = find_terms(d);
+    bool any_varies = false, ok;
+    for (int i = 0; i < terms.count; i++)
+        any_varies |= terms.at[i].varies;
+    Term whole = {.base = loss->value};
+    const Terms one = {.at = &whole, .count = 1};
+    if (any_varies && terms.count == 1)
+        ok = differentiate_term(d, &terms.at[0]);
+    else if (any_varies && is_cut)
+        ok = differentiate_apart(d, &terms);
+    else
+        ok = differentiate_whole_terms(d, &one);
+    if (ok)
+        store_gradients(d, gradient);
+    return ok;
 }
 
 bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
@@ -237,12 +356,14 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
                           .varies = varies,
                           .has_f32_gradient = find_f32_gradients(graph, varies),
                           .diags = diags};
+    const bool is_cut = mw_wanted_micro_batches(compilation) > 1;
     mw_differentiator_begin(&d);
     MwValueId *by_weight = no_values(graph->arena, d.values);
     graph->phase = MW_PHASE_BACKWARD;
     for (int i = 0; i < graph->metrics.count; i++) {
         const MwOutput *loss = &graph->metrics.at[i];
-        if (mw_metric_is_loss(graph, loss->name) && !differentiate_loss(&d, loss, by_weight))
+        if (mw_metric_is_loss(graph, loss->name) &&
+            !differentiate_loss(&d, loss, is_cut, by_weight))
             return false;
     }
     MwValueId *gradient = no_values(graph->arena, graph->values.count);

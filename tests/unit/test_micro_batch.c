@@ -57,6 +57,16 @@ static const char *const models[] = {
           "y = tanh(x * w)\n"
           "weights = sum(where(x > 0, x, 0))\n"
           "train sum(y * y) / weights * 3 / sum(x * x) with sgd(lr = 0.1)\n"),
+    /* Such a mean beside others, and a weight that no other term has. */
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: f32[3, 5] = normal(1)\n"
+          "weight v: f32[5] = normal(1)\n"
+          "input target: i32[4]\n"
+          "h = tanh(x @ w)\n"
+          "scored = cross_entropy(h * v, target, ignore = 0)\n"
+          "loss = 2 * (scored + mean(h * h)) - (0.5 * cross_entropy(h, target, ignore = 1) - "
+          "sum(h))\n"
+          "train loss with sgd(lr = 0.1), clip_norm = 0.1\n"),
     /* Functions of the whole loss, for the user to see. */
     MODEL("input x: f32[4, 3]\n"
           "weight w: f32[3, 5] = normal(1)\n"
