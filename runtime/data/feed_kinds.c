@@ -160,10 +160,14 @@ static bool fill_random(const MwFeed *feed, int64_t step, int64_t first, int64_t
     return true;
 }
 
-/* The least of the input's bounds, which every integer may have; 0: it has none. */
+/* The least of the input's bounds, which every integer may have; 0: it has none. Integers of 8 bits
+ * have that of their type. */
 static int64_t least_bound(const MwPlanInput *input)
 {
-    int64_t least = 0;
+    const MwType type = input->global.type;
+    int64_t least = mw_type_is_integer(type) && mw_type_bytes(type) == 1
+                        ? (int64_t)mw_type_clamp(type, INT32_MAX) + 1
+                        : 0;
     for (int i = 0; i < input->bound_count; i++)
         if (least == 0 || input->bounds[i].below < least)
             least = input->bounds[i].below;

@@ -269,6 +269,30 @@ START_TEST(random_integers_are_below_their_bound)
 }
 END_TEST
 
+START_TEST(random_integers_of_8_bits_are_all_from_0_on)
+{
+    MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    mesh->inputs[0].global.type = _i ? MW_I8 : MW_U8;
+    mesh->inputs[0].bound_count = 0;
+    MwFeeds *feeds = opened(mesh, "random", "random");
+    int most = 0;
+    for (int64_t step = 1; step <= 20; step++) {
+        const int coordinate[MW_MAX_AXES] = {0};
+        const MwPlanInput *in = &mesh->inputs[0];
+        const MwBox box =
+            mw_shard_box_of_micro_batch(&in->global, in->spec, &mesh->shape, coordinate, 0, 1);
+        uint8_t images[BATCH * LENGTH];
+        MwFault fault;
+        ck_assert(mw_feeds_input(feeds, 0, step, &box, images, &fault));
+        for (int i = 0; i < BATCH * LENGTH; i++)
+            most = images[i] > most ? images[i] : most;
+    }
+    ck_assert_int_eq(most > 120, 1);
+    ck_assert_int_eq(most > 127, !_i);
+    mw_feeds_close(&feeds);
+}
+END_TEST
+
 /* Asks for the whole first input, to be told `message`. */
 static void refuses_to_give(MwFeeds *feeds, const MwPlanMesh *mesh, const char *message)
 {
@@ -547,6 +571,7 @@ int main(void)
     tcase_add_test(tests, a_row_is_all_of_a_whole_input);
     tcase_add_test(tests, names_of_files_may_have_commas);
     tcase_add_test(tests, random_integers_are_below_their_bound);
+    tcase_add_loop_test(tests, random_integers_of_8_bits_are_all_from_0_on, 0, 2);
     tcase_add_test(tests, bounds_are_of_parts_of_an_input);
     tcase_add_test(tests, integers_outside_the_model_are_refused);
     tcase_add_test(tests, integers_that_are_too_large_are_refused);
