@@ -8,7 +8,8 @@
  *
  *        first = first_equal(ids)                 the place of the first of equal ids
  *        rows  = select(first == 0.., ids, -1)    each id once, no row elsewhere
- *        sums  = embedding_grad(first, d)         the gradient of rows[i], in row i
+ *        sums  = embedding_grad(first, d)         the gradient of rows[i], in row i; times a factor
+ *                                                 of the loss, if it has one
  *        w.new = put_rows(w, rows, OPTIMIZER(embedding(rows, w), sums, ...))
  *
  *      and so for each state. Sums are in the order of those of embedding_grad by ids. The rule
@@ -18,7 +19,7 @@
  * ir/optimizers.def), if fewer rows are looked up than there are; the numbers are the same. And
  * those that `sparse` of the train statement names, whatever their optimizer does to other rows, as
  * torch.optim.SparseAdam does. In two cases the former keep their whole gradient, and the latter
- * are an error: where the gradient has other terms than those of look-ups, or is scaled; and with
+ * are an error: where the gradient has other terms than those of look-ups, or is clipped; and with
  * several micro-batches, since their rows are gone when the update runs (so the search for stages
  * takes one). */
 #include "ir/build.h"
@@ -34,28 +35,46 @@ typedef struct {
     int count;
     int visits; /* nodes between the gradient and its terms */
     int64_t ids;
+    MwValueId
+        scale; /* a scalar that multiplies all of them, as a factor of the loss; no value: 1 */
 } LookUps;
 
-/* Collects the terms of which `gradient` is the sum; false if one is no gradient of a look-up, if
- * their types differ, or if there are too many. */
-static bool find_look_ups(const MwGraph *graph, MwValueId gradient, LookUps *found)
+static bool is_scalar(const MwGraph *graph, MwValueId value)
 {
-    const MwNode *node = mw_value_node(graph, gradient);
-    if ((node->op == MW_OP_CAST || node->op == MW_OP_ADD) && found->visits++ == 2 * MOST_TERMS)
-        return false;
-    if (node->op == MW_OP_CAST)
-        return find_look_ups(graph, node->operands[0], found);
-    if (node->op == MW_OP_ADD)
-        return find_look_ups(graph, node->operands[0], found) &&
-               find_look_ups(graph, node->operands[1], found);
-    if (node->op != MW_OP_EMBEDDING_GRAD || found->count == MOST_TERMS)
-        return false;
+    return mw_value_tensor(graph, value)->rank == 0;
+}
+
+/* Adds a term of the gradient, an operator embedding_grad; false if there are too many, or if its
+ * type or its scale is not that of the others. */
+static bool add_look_up(const MwGraph *graph, const MwNode *node, MwValueId scale, LookUps *found)
+{
     const MwType type = mw_value_tensor(graph, node->operands[1])->type;
-    if (found->count && mw_value_tensor(graph, found->term[0]->operands[1])->type != type)
+    if (found->count == MOST_TERMS ||
+        (found->count && (mw_value_tensor(graph, found->term[0]->operands[1])->type != type ||
+                          found->scale.index != scale.index)))
         return false;
+    found->scale = scale;
     found->term[found->count++] = node;
     found->ids += mw_tensor_elements(mw_value_tensor(graph, node->operands[0]));
     return true;
+}
+
+/* Collects the terms of which `gradient`, which `scale` multiplies, is the sum; false if one is no
+ * gradient of a look-up. */
+static bool find_look_ups(const MwGraph *graph, MwValueId gradient, MwValueId scale, LookUps *found)
+{
+    const MwNode *node = mw_value_node(graph, gradient);
+    if (node->op == MW_OP_EMBEDDING_GRAD)
+        return add_look_up(graph, node, scale, found);
+    if (found->visits++ == 2 * MOST_TERMS)
+        return false;
+    if (node->op == MW_OP_CAST)
+        return find_look_ups(graph, node->operands[0], scale, found);
+    if (node->op == MW_OP_MUL && node->phase == MW_PHASE_BACKWARD && !mw_has_value(scale) &&
+        is_scalar(graph, node->operands[1]))
+        return find_look_ups(graph, node->operands[0], node->operands[1], found);
+    return node->op == MW_OP_ADD && find_look_ups(graph, node->operands[0], scale, found) &&
+           find_look_ups(graph, node->operands[1], scale, found);
 }
 
 static bool wants_rows(const MwGraph *graph, const char *weight)
@@ -72,7 +91,7 @@ static bool has_row_form(const MwGraph *graph, const MwNode *node, LookUps *foun
     *found = (LookUps){.count = 0};
     return info && !info->gives_change &&
            mw_value_node(graph, node->operands[0])->op == MW_OP_WEIGHT &&
-           find_look_ups(graph, node->operands[1], found);
+           find_look_ups(graph, node->operands[1], mw_no_value(), found);
 }
 
 static bool becomes_row_step(const MwGraph *graph, const MwNode *node, LookUps *found)
@@ -136,6 +155,9 @@ static void emit_row_step(MwRewrite *r, const MwNode *node, const LookUps *found
     MwValueId *tables =
         mw_arena_dup(arena, operands, sizeof *operands * (size_t)node->operand_count);
     operands[1] = mw_build_cast(to, sums, type);
+    if (mw_has_value(found->scale))
+        operands[1] = mw_build_binary(to, MW_OP_MUL, operands[1],
+                                      mw_build_cast(to, r->value[found->scale.index], type));
     for (int k = 0; k < node->result_count; k++) {
         const int operand = k == 0 ? 0 : 1 + k;
         operands[operand] = mw_build_binary(to, MW_OP_EMBEDDING, rows, tables[operand]);

@@ -316,6 +316,36 @@ START_TEST(rows_step_as_by_hand)
 }
 END_TEST
 
+/* A mean over what counts multiplies the gradient at the end. */
+START_TEST(rows_step_where_the_loss_has_a_factor)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  input ids: i32[4]\n"
+                                     "  input x: f32[4, 3]\n"
+                                     "  weight w: f32[9, 3] = ones\n"
+                                     "  count = sum(where(x > 0, 1, 0))\n"
+                                     "  loss = sum(embedding(ids, w) * x) / count\n"
+                                     "  train loss with sgd(lr = 0.1)\n"
+                                     "}\n",
+                                     1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    MwGraph *graph = model.compilation.graph;
+    const double ids[IDS] = {5, 2, 5, 1}, given[12] = {1, 2, 3, -1, 0.5, 2, 4, 1, 1, 7, 8, 9};
+    ck_assert_int_eq(count_nodes(graph, MW_OP_PUT_ROWS), 1);
+    ck_assert_int_eq(count_nodes(graph, MW_OP_EMBEDDING_GRAD), 1);
+    interpreter_set(model.run, mw_graph_find(graph, mw_intern(graph->interner, "ids")), ids);
+    interpreter_set(model.run, mw_graph_find(graph, mw_intern(graph->interner, "x")), given);
+    interpreter_step(model.run);
+    const double *w = interpreter_value(model.run, "w");
+    for (int c = 0; c < 3; c++) {
+        ck_assert_double_eq_tol(w[5 * 3 + c], 1 - 0.1 * (given[c] + given[6 + c]) / 11, 1e-12);
+        ck_assert_double_eq_tol(w[2 * 3 + c], 1 - 0.1 * given[3 + c] / 11, 1e-12);
+        ck_assert_double_eq(w[c], 1);
+    }
+    test_model_free(&model);
+}
+END_TEST
+
 /* Statements under which a table keeps its whole gradient. */
 START_TEST(a_whole_gradient_stays_whole)
 {
@@ -891,6 +921,7 @@ int main(void)
     tcase_add_loop_test(tests, optimizers_step_as_by_hand, 0, MW_COUNT(optimizers));
     tcase_add_test(tests, several_statements_step_at_once);
     tcase_add_loop_test(tests, rows_step_as_by_hand, 0, MW_COUNT(row_steps));
+    tcase_add_test(tests, rows_step_where_the_loss_has_a_factor);
     tcase_add_test(tests, a_whole_gradient_stays_whole);
     tcase_add_test(tests, what_cannot_be_sparse_is_an_error);
     tcase_add_test(tests, a_change_is_scaled_where_both_norms_are_positive);
