@@ -187,10 +187,22 @@ MwTerm mw_function_var(MwExpander *ex, const MwCall *call)
     return mw_term_tensor(emit_variance(ex, call, call->site));
 }
 
+/* The root of the variance. Where that is 0, the gradient is 0 too, as in PyTorch, and not 0/0. */
 MwTerm mw_function_std(MwExpander *ex, const MwCall *call)
 {
-    MwValueId variance = emit_variance(ex, call, mw_site_inner(call->site));
-    return mw_term_tensor(mw_emit_unary(ex, call->site, MW_OP_SQRT, variance));
+    const MwSite inner = mw_site_inner(call->site);
+    const MwValueId variance = emit_variance(ex, call, inner);
+    if (!mw_has_value(variance))
+        return mw_term_none();
+    const MwType type = mw_value_tensor(ex->graph, variance)->type;
+    const MwValueId zero = mw_emit_constant(ex, inner, type, 0);
+    const MwValueId is_zero = mw_emit_binary(ex, inner, MW_OP_EQ, variance, zero);
+    MwValueId operands[] = {is_zero, mw_emit_constant(ex, inner, type, 1), variance};
+    operands[2] = mw_emit(ex, inner, MW_OP_SELECT, operands, MW_COUNT(operands), NULL, 0);
+    operands[2] = mw_emit_unary(ex, inner, MW_OP_SQRT, operands[2]);
+    operands[1] = zero;
+    return mw_term_tensor(
+        mw_emit(ex, call->site, MW_OP_SELECT, operands, MW_COUNT(operands), NULL, 0));
 }
 
 /* The first place along `axis` of an element that is the greatest, or NaN: of all such places, the
