@@ -500,6 +500,19 @@ static bool check_alike(MwExpander *ex, const MwTrain *train)
     return true;
 }
 
+/* Leads the first parameter of an optimizer that stands behind it, an error, into its brackets. */
+static void note_hyperparameter(MwExpander *ex, const MwArgs *options, const char *optimizer)
+{
+    for (int i = 0; i < options->count; i++)
+        for (int k = 0; k < MW_HYPERPARAMETER_COUNT; k++) {
+            if (strcmp(options->at[i].key.text, mw_hyperparameters[k].name) != 0)
+                continue;
+            mw_expand_note(ex, mw_span_none(), "it belongs to the optimizer: %s(…, %s = …)",
+                           optimizer, mw_hyperparameters[k].name);
+            return;
+        }
+}
+
 void mw_statement_train(MwExpander *ex, const MwStatement *statement)
 {
     MwTrain train = {.span = statement->span};
@@ -514,6 +527,7 @@ void mw_statement_train(MwExpander *ex, const MwStatement *statement)
     Given step = {statement->span, "train", step_options, &options};
     ok &= read_call(ex, &hyperparameters, read_optimizer, &train);
     train.optimizer = mw_optimizer_choose(&train);
+    note_hyperparameter(ex, &options, hyperparameters.callee);
     ok &= read_call(ex, &step, read_step_options, &train);
     if (ok && check_alike(ex, &train) && name_loss(ex, statement->train.loss, loss, &train))
         mw_vec_push(ex->arena, &ex->graph->trains, train);
