@@ -8,7 +8,8 @@
  *      stands before every output and metric, which leave the graph whole. Constants and
  *      iotas, which cost nothing to compute, are computed once per use instead. Partition
  *      removes the identities again.
- * Invariant: uses in different phases never share a copy, so no copy outlives its phase. */
+ * Invariant: uses in different phases never share a copy, so no copy outlives its phase; and a copy
+ *      is in the first layer that uses it, which need not be that of the first use. */
 #include "passes/sharding/share.h"
 
 #include "ir/build.h"
@@ -16,6 +17,7 @@
 #include "ir/rewrite.h"
 #include "passes/pass.h"
 
+#include <limits.h>
 #include <string.h>
 
 typedef struct {
@@ -23,7 +25,8 @@ typedef struct {
     int (*uses)[MW_PHASE_COUNT]; /* [values of from] operand slots by the phase of the user */
     MwValueId (
         *shared)[MW_PHASE_COUNT]; /* [values of from] the identity of a phase, once it is made */
-    int *copies;                  /* [values of from] copies of a constant in use */
+    int *layer;  /* [values of from] the first layer of its uses in the forward phase */
+    int *copies; /* [values of from] copies of a constant in use */
 } Share;
 
 static const MwNode *maker_of(const Share *share, MwValueId value)
@@ -78,8 +81,14 @@ static MwValueId operand_for(Share *share, MwValueId value, MwPhase phase)
     if (share->uses[value.index][phase] < 2)
         return share->rewrite.value[value.index];
     MwValueId *shared = &share->shared[value.index][phase];
-    if (!mw_has_value(*shared))
-        *shared = add_identity(share, value, mw_phase_name(phase));
+    MwOrigin *origin = &share->rewrite.to->origin;
+    const int layer = origin->layer;
+    if (mw_has_value(*shared))
+        return *shared;
+    if (phase == MW_PHASE_FORWARD)
+        origin->layer = share->layer[value.index];
+    *shared = add_identity(share, value, mw_phase_name(phase));
+    origin->layer = layer;
     return *shared;
 }
 
@@ -114,8 +123,12 @@ static void count_uses(Share *share)
     const MwGraph *from = share->rewrite.from;
     for (int n = 0; n < from->nodes.count; n++) {
         const MwNode *node = &from->nodes.at[n];
-        for (int k = 0; k < node->operand_count; k++)
+        for (int k = 0; k < node->operand_count; k++) {
+            int *layer = &share->layer[node->operands[k].index];
+            if (node->phase == MW_PHASE_FORWARD && node->origin.layer < *layer)
+                *layer = node->origin.layer;
             share->uses[node->operands[k].index][node->phase] += !is_only_named(node, k);
+        }
     }
 }
 
@@ -148,7 +161,10 @@ MwGraph *mw_share(const MwGraph *from)
     Share share = {.rewrite = mw_rewrite_begin(from)};
     share.uses = mw_arena_alloc(from->arena, sizeof *share.uses * values);
     share.shared = mw_arena_alloc(from->arena, sizeof *share.shared * values);
+    share.layer = MW_NEW(from->arena, int, values);
     share.copies = MW_NEW(from->arena, int, values);
+    for (size_t v = 0; v < values; v++)
+        share.layer[v] = INT_MAX;
     memset(share.shared, -1, sizeof *share.shared * values);
     MwValueId *output_copy = MW_NEW(from->arena, MwValueId, values);
     const bool *is_output = find_outputs(from);
