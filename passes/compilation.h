@@ -28,7 +28,8 @@ typedef struct {
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */
     const char *const *pins; /* texts of `--pin`: "layers.*.mlp.w1=[R, S1]" */
     int pin_count;
-    /* limit of the intra-operator solver for one mesh, as counted work (solver/stop.h); 0: none */
+    /* limit of the intra-operator solver for all stages and their logical meshes, as counted work
+     * (solver/stop.h); 0: none */
     double solve_time_s;
     const char *save_problem; /* path for the intra-operator problems as JSON; NULL: not wanted */
     /* path for the problems as integer linear programs; NULL: not wanted */

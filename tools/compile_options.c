@@ -86,8 +86,8 @@ static const struct argp_option plan_options[] = {
     {"memory", OPTION_MEMORY, "BYTES", 0,
      "Memory of one device, such as 16GB or 512MiB (as the cluster says)", GROUP_PLAN},
     {"solve-time", OPTION_SOLVE_TIME, "SECONDS", 0,
-     "Limit of the search for the best sharding, for each mesh that is tried, its "
-     "stages together; counted as the work of so many seconds, so that plans do not depend on "
+     "Limit of the search for the best sharding, for all stages and all meshes that are "
+     "tried together; counted as the work of so many seconds, so that plans do not depend on "
      "the machine (5)",
      GROUP_PLAN},
     {"save-problem", OPTION_SAVE_PROBLEM, "FILE", 0,

@@ -9,6 +9,7 @@
  *      one with the least time for all of them. */
 #include "cost/units.h"
 #include "passes/pass.h"
+#include "passes/sharding/alike.h"
 #include "passes/sharding/meshes.h"
 #include "passes/sharding/refuse.h"
 #include "passes/sharding/report.h"
@@ -16,7 +17,12 @@
 #include "passes/sharding/sharding_fit.h"
 #include "passes/tuning.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+/* Least share of the time limit that a logical mesh has. The first one has half of it, as it has
+ * the least bound and mostly is the best, the second one half of the rest, and so on. */
+static const double LEAST_SHARE = 1.0 / 32;
 
 /* ---- Meshes ---- */
 
@@ -97,29 +103,59 @@ static void find_bound(StageAttempt *attempt)
     mw_arena_free(&scratch);
 }
 
-/* The best sharding of the stage on the mesh; NULL if none is found that costs less than
- * `cutoff` (0: no cutoff). If the exact solve finds none that fits the memory, or none in its time,
- * the quick solve is tried, because the search for stages accepted the stage by a quick solve. That
- * ends by itself. */
-static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff)
+/* The choice of an earlier stage that is alike, if it fits here and is good enough without a memory
+ * limit: NULL if there is none such. It costs the same, and stages that are alike are many in a
+ * long pipeline. */
+static MwSharding *reuse_stage(StageAttempt *attempt)
+{
+    const MwCompilation *compilation = attempt->compilation;
+    for (int s = 0; s < attempt->stage; s++) {
+        const MwSharding *other = compilation->stages[s].sharding;
+        if (!other || !mw_intra_problems_alike(other->problem, attempt->problem))
+            continue;
+        MwSharding *sharding = mw_sharding_of_alike(compilation->arena, attempt->problem, other,
+                                                    attempt->memory_bytes);
+        if (!sharding)
+            return NULL;
+        find_bound(attempt);
+        sharding->solution.lower_bound = attempt->bound;
+        sharding->lower_bound_s = mw_seconds(attempt->bound);
+        const double excess = (double)(sharding->solution.cost - attempt->bound);
+        return excess <= MW_TUNED_LARGE_GAP * (double)sharding->solution.cost ? sharding : NULL;
+    }
+    return NULL;
+}
+
+/* The best sharding of the stage on the mesh; NULL if none is found that costs less than `cutoff`
+ * (0: no cutoff). `share` of the time limit is for the mesh. If the exact solve finds none that
+ * fits the memory, or none in its time, the quick solve is tried, because the search for stages
+ * accepted the stage by a quick solve. That ends by itself. */
+static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff, double share)
 {
     const MwCompilation *compilation = attempt->compilation;
     MwArena *arena = compilation->arena;
     MwIntraProblem *problem = attempt->problem;
     MwSolveOptions quick = MW_SHARDING_QUICK;
     MwSolveOptions options = {
-        .time_limit_s = compilation->options.solve_time_s / compilation->staging.stage_count,
+        .time_limit_s =
+            share * compilation->options.solve_time_s / compilation->staging.stage_count,
         .gap = problem->graph->nodes.count > MW_TUNED_LARGE_NODES ? MW_TUNED_LARGE_GAP : 0};
     options.cutoff = quick.cutoff = cutoff;
+    MwSharding *reused = cutoff ? NULL : reuse_stage(attempt);
+    if (reused)
+        return reused;
     MwShardingFit fit = mw_sharding_fit(arena, problem, attempt->memory_bytes, options);
     MwShardingFit second = {0};
-    if (!fit.sharding && (fit.needed_bytes > 0 || fit.solution.status == MW_SOLVED_UNKNOWN))
+    if (!fit.sharding && !cutoff &&
+        (fit.needed_bytes > 0 || fit.solution.status == MW_SOLVED_UNKNOWN))
         second = mw_sharding_fit(arena, problem, attempt->memory_bytes, quick);
-    if (second.sharding)
-        second.sharding->lower_bound_s = fit.lower_bound_s;
-    else if (!fit.sharding)
+    MwSharding *sharding = fit.sharding ? fit.sharding : second.sharding;
+    if (sharding)
+        sharding->lower_bound_s =
+            fmax(fmax(fit.lower_bound_s, second.lower_bound_s), mw_seconds(attempt->bound));
+    else
         refuse(attempt, problem, &fit);
-    return second.sharding ? second.sharding : fit.sharding;
+    return sharding;
 }
 
 /* ---- The pass ---- */
@@ -221,14 +257,16 @@ static MwCost cutoff_of(const MeshAttempt *candidate, const MeshAttempt *best)
     return best ? best->cost + (candidate->index < best->index) : 0;
 }
 
-/* Solves all stages of a candidate; stops at the first that has no sharding within the cutoff. */
-static void solve_stages(MeshAttempt *candidate, int stages, MwCost cutoff)
+/* Solves all stages of a candidate in a share of the time limit; stops at the first that has no
+ * sharding within the cutoff. */
+static void solve_stages(MeshAttempt *candidate, int stages, MwCost cutoff, double share)
 {
     MwCost bound = candidate->bound;
     for (int i = 0; i < stages && !candidate->failed; i++) {
         StageAttempt *attempt = &candidate->attempts[i];
         MwCost others = bound - attempt->bound;
-        candidate->shardings[i] = solve_stage(attempt, cutoff ? mw_max(cutoff - others, 1) : 0);
+        candidate->shardings[i] =
+            solve_stage(attempt, cutoff ? mw_max(cutoff - others, 1) : 0, share);
         if (!candidate->shardings[i]) {
             candidate->failed = attempt;
             return;
@@ -278,11 +316,13 @@ static bool shard_submesh(MwCompilation *compilation, int mesh, MwDiags *diags)
     for (int i = 0; i < meshes.count; i++)
         candidates[i] = start_mesh(compilation, mesh, stages, &meshes, i);
     qsort(candidates, (size_t)meshes.count, sizeof *candidates, by_bound);
+    double share = meshes.count > 1 ? 0.5 : 1;
     for (int i = 0; i < meshes.count; i++) {
         MwCost cutoff = cutoff_of(&candidates[i], best);
         if (cutoff > 0 && candidates[i].bound >= cutoff)
             continue;
-        solve_stages(&candidates[i], stages, cutoff);
+        solve_stages(&candidates[i], stages, cutoff, share);
+        share = fmax(share / 2, LEAST_SHARE);
         if (!candidates[i].failed && (!best || candidates[i].cost < cutoff))
             best = &candidates[i];
     }

@@ -7,17 +7,30 @@
 
 #include "base/threads.h"
 #include "ir/rewrite.h"
+#include "passes/sharding/alike.h"
 #include "passes/sharding/footprint.h"
 #include "passes/sharding/sharding_fit.h"
 #include "passes/stages/lower.h"
 
 #include <math.h>
 
+/* One stage of the layout. */
+typedef struct {
+    MwArena *arena;
+    MwGraph graph; /* in this arena */
+    MwFlight flight;
+    MwIntraProblem *problem;
+    const MwSharding *sharding; /* that fits; NULL: none yet */
+    bool is_done;
+} StageCheck;
+
 typedef struct {
     const MwCompilation *compilation; /* the lowered copy, with its stages */
     const MwStageLayout *layout;
     int64_t limit_bytes; /* of a device for one stage */
     double *needed;
+    StageCheck *stages;
+    int *wave; /* stages to solve next */
 } LayoutCheck;
 
 static double needed_bytes(const MwShardingFit *fit, int64_t limit_bytes)
@@ -27,26 +40,78 @@ static double needed_bytes(const MwShardingFit *fit, int64_t limit_bytes)
     return (double)mw_max(limit_bytes + 1, mw_max(fit->needed_bytes, fit->solution.peak_usage));
 }
 
-/* Solves stage `i` within the limit, unless it fits however it is sharded. */
-static void check_stage(void *context, int i)
+/* Makes the problem of stage `i`, unless it fits however it is sharded. */
+static void build_stage(void *context, int i)
 {
     const LayoutCheck *check = context;
     const MwStaging *staging = &check->compilation->staging;
-    MwArena *arena = mw_arena_new();
-    MwGraph graph = *check->compilation->stages[i].graph;
-    graph.arena = arena;
-    MwFlight flight = mw_staging_flight(staging, i);
-    MwIntraQuery query = {.graph = &graph,
+    StageCheck *stage = &check->stages[i];
+    stage->arena = mw_arena_new();
+    stage->graph = *check->compilation->stages[i].graph;
+    stage->graph.arena = stage->arena;
+    stage->flight = mw_staging_flight(staging, i);
+    MwIntraQuery query = {.graph = &stage->graph,
                           .cluster = check->compilation->cluster,
                           .mesh = check->layout->stages[i].cost.mesh,
                           .micro_batches = staging->micro_batches,
-                          .flight = &flight};
-    MwIntraProblem *intra = mw_intra_problem(arena, &query, mw_diags_new(arena));
-    if (intra && mw_sharding_most(intra) > check->limit_bytes) {
-        MwShardingFit fit = mw_sharding_fit(arena, intra, check->limit_bytes, MW_SHARDING_QUICK);
-        check->needed[i] = needed_bytes(&fit, check->limit_bytes);
+                          .flight = &stage->flight};
+    stage->problem = mw_intra_problem(stage->arena, &query, mw_diags_new(stage->arena));
+    stage->is_done = !stage->problem || mw_sharding_most(stage->problem) <= check->limit_bytes;
+}
+
+/* Solves a stage of the wave within the limit. */
+static void solve_stage(void *context, int index)
+{
+    const LayoutCheck *check = context;
+    const int i = check->wave[index];
+    StageCheck *stage = &check->stages[i];
+    const MwShardingFit fit =
+        mw_sharding_fit(stage->arena, stage->problem, check->limit_bytes, MW_SHARDING_QUICK);
+    check->needed[i] = needed_bytes(&fit, check->limit_bytes);
+    stage->sharding = fit.sharding;
+    stage->is_done = true;
+}
+
+/* Whether the choice of an earlier stage that is alike fits stage `i`: most such stages have fewer
+ * micro-batches in flight. */
+static bool reuse(const LayoutCheck *check, int i)
+{
+    StageCheck *stage = &check->stages[i];
+    for (int k = 0; k < i; k++) {
+        const StageCheck *other = &check->stages[k];
+        if (!other->sharding || !mw_intra_problems_alike(other->problem, stage->problem))
+            continue;
+        stage->sharding =
+            mw_sharding_of_alike(stage->arena, stage->problem, other->sharding, check->limit_bytes);
+        stage->is_done = stage->sharding != NULL;
+        if (stage->is_done)
+            check->needed[i] = (double)stage->sharding->peak_bytes;
+        return stage->is_done;
     }
-    mw_arena_free(&arena);
+    return false;
+}
+
+/* Whether a stage of the wave is alike. */
+static bool waits(const LayoutCheck *check, int count, int i)
+{
+    for (int k = 0; k < count; k++)
+        if (mw_intra_problems_alike(check->stages[check->wave[k]].problem,
+                                    check->stages[i].problem))
+            return true;
+    return false;
+}
+
+/* Solves the stages in waves, of stages that are alike the first before the others. */
+static void solve_stages(LayoutCheck *check, int threads)
+{
+    int count;
+    do {
+        count = 0;
+        for (int i = 0; i < check->layout->stage_count; i++)
+            if (!check->stages[i].is_done && !reuse(check, i) && !waits(check, count, i))
+                check->wave[count++] = i;
+        mw_parallel(threads, count, solve_stage, check);
+    } while (count > 0);
 }
 
 double mw_stage_check(MwArena *arena, const MwStageCheckRequest *request, double *needed)
@@ -60,8 +125,17 @@ double mw_stage_check(MwArena *arena, const MwStageCheckRequest *request, double
     bool done = mw_stage_lower_batching(&copy, diags) && mw_stage_lower_remat(&copy, diags) &&
                 mw_stage_lower_layout(&copy, diags);
     MW_ASSERT(done); /* the same passes succeeded when the costs were computed */
-    LayoutCheck check = {&copy, layout, (int64_t)request->memory_bytes / layout->chunks, needed};
-    mw_parallel(request->threads, layout->stage_count, check_stage, &check);
+    const int stages = layout->stage_count;
+    LayoutCheck check = {.compilation = &copy,
+                         .layout = layout,
+                         .limit_bytes = (int64_t)request->memory_bytes / layout->chunks,
+                         .needed = needed,
+                         .stages = MW_NEW(arena, StageCheck, stages),
+                         .wave = MW_NEW(arena, int, stages)};
+    mw_parallel(request->threads, stages, build_stage, &check);
+    solve_stages(&check, request->threads);
+    for (int i = 0; i < stages; i++)
+        mw_arena_free(&check.stages[i].arena);
     double most = 0;
     for (int i = 0; i < layout->stage_count; i++)
         most = fmax(most, needed[i] * layout->chunks);
