@@ -117,7 +117,7 @@ MwTables *mw_tables_new(MwArena *arena);
 
 /* Seconds that an entry takes, of tables or of sweeps over them, on one core of a server processor
  * of 2024: the solver's seconds of CPU by its counts, of which a dozen solves of stages of a
- * GPT, a mixture of experts and a U-Net took 1.1 to 4.3 ns. */
+ * GPT, a mixture of experts and a U-Net took 1.1 to 5 ns. */
 #define MW_SECONDS_OF_ENTRY 1.5e-9
 
 /* Work that has been counted (solver/stop.h). */

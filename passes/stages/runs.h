@@ -14,8 +14,8 @@ typedef struct {
 
 typedef MW_VEC(MwLayerRun) MwLayerRuns;
 
-/* The longest runs of each period, each of two periods or more, in order of the period. class:
- * [layers]. In `arena`. */
+/* The longest runs of each period, each of two periods or more, in order of the period, without
+ * those that are multiples of another. class: [layers]. In `arena`. */
 MwLayerRuns mw_layer_runs(MwArena *arena, const int *class, int layers);
 
 /* The run in [begin, end) that has the most layers, whole periods of it; of equals the one with the

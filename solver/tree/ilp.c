@@ -206,6 +206,9 @@ enum { SIMPLEX_SLICES = 200, SIMPLEX_SLICE = 1000, TREE_NODE_LIMIT = 20000 };
  * clock. */
 enum { TABLEAU_LIMIT = 1 << 24 };
 
+/* Visits of each entry of the program that a simplex iteration, or a row of the tableau, counts for. */
+enum { ITERATION_VISITS = 8 };
+
 /* Greatest cost in the program, well within the precision of a floating-point simplex method. */
 static const double GREATEST_COST = 1e4;
 
@@ -291,7 +294,7 @@ static int add_exceeded_rows(Search *search, glp_prob *program)
 /* Chooses the branching variable. GLPK's own rule (Driebeek and Tomlin) computes a row of the
  * tableau for each fractional column and cannot be interrupted. If that is too much work, the most
  * fractional column is taken. */
-static void choose_branch(glp_tree *tree)
+static void choose_branch(glp_tree *tree, const MwStop *stop)
 {
     glp_prob *program = glp_ios_get_prob(tree);
     int64_t fractional = 0;
@@ -306,17 +309,19 @@ static void choose_branch(glp_tree *tree)
             value = here;
         }
     }
-    if (fractional * glp_get_num_nz(program) > TABLEAU_LIMIT)
+    const int64_t entries = fractional * glp_get_num_nz(program);
+    if (entries > TABLEAU_LIMIT)
         glp_ios_branch_upon(tree, most, value < 0.5 ? GLP_DN_BRNCH : GLP_UP_BRNCH);
+    else
+        mw_stop_count(stop, ITERATION_VISITS * entries);
 }
 
-/* Counts the iterations since the last call, each for a visit of the program. Returns true if work
- * must end. */
+/* Counts the iterations since the last call. Returns true if work must end. */
 static bool is_stopped(Search *search, glp_prob *program)
 {
     const int iterations = glp_get_it_cnt(program);
-    mw_stop_count(search->stop,
-                  (int64_t)(iterations - search->iterations) * glp_get_num_nz(program));
+    mw_stop_count(search->stop, ITERATION_VISITS * (int64_t)(iterations - search->iterations) *
+                                    (glp_get_num_nz(program) + glp_get_num_rows(program)));
     search->iterations = iterations;
     return mw_stopped(search->stop);
 }
@@ -327,7 +332,7 @@ static void watch_tree(glp_tree *tree, void *context)
     if (glp_ios_reason(tree) == GLP_IROWGEN)
         add_exceeded_rows(search, glp_ios_get_prob(tree));
     else if (glp_ios_reason(tree) == GLP_IBRANCH)
-        choose_branch(tree);
+        choose_branch(tree, search->stop);
     else if (glp_ios_reason(tree) == GLP_ISELECT && ++search->nodes > TREE_NODE_LIMIT)
         glp_ios_terminate(tree);
     if (is_stopped(search, glp_ios_get_prob(tree)))

@@ -136,6 +136,7 @@ MwSubproblemAnswer mw_subproblem_solve(MwArena *arena, const MwSubproblem *subpr
     if (size(work.core) <= MW_SEARCH_ENTRIES && !mw_stopped(&subproblem->stop)) {
         work.answer.split = mw_split_choose(work.core, cutoff(&work), &subproblem->stop);
         work.answer.work += MW_SPLIT_VISITS * size(work.core);
+        mw_stop_count(&subproblem->stop, MW_SPLIT_VISITS * size(work.core));
     }
     return work.answer;
 }
