@@ -102,11 +102,23 @@ void mw_rewrite_finish(MwRewrite *rewrite)
     }
 }
 
+/* Makes room for as many nodes, values and names as `like` has. */
+static void reserve(MwGraph *graph, const MwGraph *like)
+{
+    graph->nodes.capacity = like->nodes.count;
+    graph->nodes.at = MW_NEW(graph->arena, MwNode, like->nodes.count);
+    graph->values.capacity = like->values.count;
+    graph->values.at = MW_NEW(graph->arena, MwValue, like->values.count);
+    graph->names->capacity = like->names->capacity;
+    graph->names->slots = MW_NEW(graph->arena, MwNameSlot, like->names->capacity);
+}
+
 MwGraph *mw_graph_copy(MwArena *arena, const MwGraph *graph)
 {
     MwGraph from = *graph;
     from.arena = arena;
     MwRewrite rewrite = mw_rewrite_begin(&from);
+    reserve(rewrite.to, graph);
     for (int n = 0; n < graph->nodes.count; n++)
         mw_rewrite_copy(&rewrite, &graph->nodes.at[n]);
     mw_rewrite_finish(&rewrite);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/compilation.h"
 
+#include "ir/rewrite.h"
 #include "ir/verify.h"
 
 int mw_compilation_graph_count(const MwCompilation *compilation)
@@ -24,6 +25,16 @@ const MwTensor *mw_unpadded(const MwCompilation *compilation, const char *name, 
             return &padding->tensor;
     }
     return NULL;
+}
+
+void mw_compilation_keep_graph(MwCompilation *compilation, const MwGraph *before)
+{
+    MwArena *old = compilation->graph_arena;
+    if (!old || compilation->stages || compilation->graph == before)
+        return;
+    compilation->graph_arena = mw_arena_new_within(compilation->arena);
+    compilation->graph = mw_graph_copy(compilation->graph_arena, compilation->graph);
+    mw_arena_free(&old);
 }
 
 bool mw_compilation_verify(const MwCompilation *compilation, const char *pass, MwDiags *diags)

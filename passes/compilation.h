@@ -111,6 +111,9 @@ typedef struct {
     MwCompileOptions options;
     const MwCluster *cluster; /* what is compiled for; NULL if no pass needs it */
     MwGraph *graph;           /* the model; global shapes */
+    /* of the graph alone, which the pipeline frees with it once a pass has replaced it; NULL: the
+     * graph lies with other data */
+    MwArena *graph_arena;
     /* by differentiate, for update: [values of graph] the gradient by each weight of the loss that
      * trains it; no value where there is none */
     const MwValueId *gradient;
@@ -141,6 +144,11 @@ const MwGraph *mw_compilation_graph(const MwCompilation *compilation, int index)
 
 /* The tensor without padding of the source or output with that name; NULL: it is not padded. */
 const MwTensor *mw_unpadded(const MwCompilation *compilation, const char *name, bool is_output);
+
+/* After a pass that may have replaced the graph `before`: moves the graph to an arena of its own
+ * and frees what it was made from and on the way; unless the graph lies with other data, or split
+ * has made graphs that depend on it. */
+void mw_compilation_keep_graph(MwCompilation *compilation, const MwGraph *before);
 
 /* Verifies all graphs. False after errors, which name `pass` as the cause. */
 bool mw_compilation_verify(const MwCompilation *compilation, const char *pass, MwDiags *diags);

@@ -81,7 +81,10 @@ static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOpt
                     MwDiags *diags)
 {
     double begin_s = mw_clock_s();
+    const MwGraph *before = compilation->graph;
     bool done = run_shown(compilation, pass, options->progress, diags);
+    if (done)
+        mw_compilation_keep_graph(compilation, before);
     MW_ASSERT(done == (mw_diags_error_count(diags) == 0));
     if (options->times)
         fprintf(options->times, "%-14s %9.3f ms  %7d nodes\n", passes[pass].name,

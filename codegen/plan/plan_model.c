@@ -76,10 +76,12 @@ static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, MwSta
     attempt->compilation = (MwCompilation){.arena = arena,
                                            .options = *request->options,
                                            .cluster = request->cluster,
-                                           .graph = mw_graph_copy(arena, request->graph),
                                            .known = known,
                                            .most_padding = most_padding,
                                            .memory_target_bytes = target_bytes};
+    MwCompilation *compilation = &attempt->compilation;
+    compilation->graph_arena = mw_arena_new_within(arena);
+    compilation->graph = mw_graph_copy(compilation->graph_arena, request->graph);
     if (run_passes(request, attempt))
         attempt->plan = mw_plan_build(&attempt->compilation, request->source, attempt->diags);
     attempt->is_wrong = attempt->plan && !mw_plan_check(attempt->plan, attempt->diags);

@@ -72,7 +72,7 @@ static bool add_pin(MwGraph *graph, MwValueId id, const PinOption *option, MwDia
         return false;
     }
     pin->text = pin->text && strcmp(pin->text, option->text) != 0
-                    ? mw_arena_printf(graph->arena, "%s --pin %s", pin->text, option->text)
+                    ? mw_intern_printf(graph->interner, "%s --pin %s", pin->text, option->text)
                     : option->text;
     if (option->has_spec) {
         pin->has_spec = true;

@@ -47,6 +47,7 @@ static MwMeshList choose_meshes(const MwCompilation *compilation, int index)
 /* One stage on one logical mesh. */
 typedef struct {
     const MwCompilation *compilation;
+    MwArena *arena; /* of the problem and its solution */
     int stage;
     const MwGraph *graph;
     MwMeshShape mesh;
@@ -90,7 +91,7 @@ static void build_problem(StageAttempt *attempt)
                           .micro_batches = compilation->staging.micro_batches,
                           .flight = attempt->flight,
                           .memory_bytes = attempt->memory_bytes};
-    attempt->problem = mw_intra_problem(compilation->arena, &query, attempt->diags);
+    attempt->problem = mw_intra_problem(attempt->arena, &query, attempt->diags);
 }
 
 /* A lower bound that is cheap to compute: that of the problem without a memory limit. */
@@ -113,8 +114,8 @@ static MwSharding *reuse_stage(StageAttempt *attempt)
         const MwSharding *other = compilation->stages[s].sharding;
         if (!other || !mw_intra_problems_alike(other->problem, attempt->problem))
             continue;
-        MwSharding *sharding = mw_sharding_of_alike(compilation->arena, attempt->problem, other,
-                                                    attempt->memory_bytes);
+        MwSharding *sharding =
+            mw_sharding_of_alike(attempt->arena, attempt->problem, other, attempt->memory_bytes);
         if (!sharding)
             return NULL;
         find_bound(attempt);
@@ -133,7 +134,7 @@ static MwSharding *reuse_stage(StageAttempt *attempt)
 static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff, double share)
 {
     const MwCompilation *compilation = attempt->compilation;
-    MwArena *arena = compilation->arena;
+    MwArena *arena = attempt->arena;
     MwIntraProblem *problem = attempt->problem;
     MwSolveOptions quick = MW_SHARDING_QUICK;
     MwSolveOptions options = {
@@ -219,6 +220,7 @@ static StageAttempt attempt_of(const MwCompilation *compilation, int stage, MwMe
     MwFlight *flight = MW_NEW(compilation->arena, MwFlight, 1);
     *flight = mw_staging_flight(staging, stage);
     return (StageAttempt){.compilation = compilation,
+                          .arena = mw_arena_new_within(compilation->arena),
                           .stage = stage,
                           .graph = compilation->stages[stage].graph,
                           .mesh = mesh,
@@ -295,6 +297,13 @@ static void keep_sharding(MwCompilation *compilation, int index, MwSharding *sha
     record_specs(stage->graph, sharding);
 }
 
+/* Frees the problems of a candidate that is not taken. */
+static void drop(MeshAttempt *candidate, int stages)
+{
+    for (int i = 0; i < stages; i++)
+        mw_arena_free(&candidate->attempts[i].arena);
+}
+
 /* Reports the stage that failed on each logical mesh. */
 static void refuse_meshes(MwCompilation *compilation, const MeshAttempt *candidates, int count,
                           MwDiags *diags)
@@ -312,18 +321,23 @@ static bool shard_submesh(MwCompilation *compilation, int mesh, MwDiags *diags)
     int stages = staging->stage_count / staging->mesh_count;
     MwMeshList meshes = choose_meshes(compilation, mesh);
     MeshAttempt *candidates = MW_NEW(compilation->arena, MeshAttempt, meshes.count);
-    const MeshAttempt *best = NULL;
+    MeshAttempt *best = NULL;
     for (int i = 0; i < meshes.count; i++)
         candidates[i] = start_mesh(compilation, mesh, stages, &meshes, i);
     qsort(candidates, (size_t)meshes.count, sizeof *candidates, by_bound);
     double share = meshes.count > 1 ? 0.5 : 1;
     for (int i = 0; i < meshes.count; i++) {
         MwCost cutoff = cutoff_of(&candidates[i], best);
-        if (cutoff > 0 && candidates[i].bound >= cutoff)
+        if (cutoff > 0 && candidates[i].bound >= cutoff) {
+            drop(&candidates[i], stages);
             continue;
+        }
         solve_stages(&candidates[i], stages, cutoff, share);
         share = fmax(share / 2, LEAST_SHARE);
-        if (!candidates[i].failed && (!best || candidates[i].cost < cutoff))
+        const bool is_best = !candidates[i].failed && (!best || candidates[i].cost < cutoff);
+        if (best)
+            drop(is_best ? best : &candidates[i], stages);
+        if (is_best)
             best = &candidates[i];
     }
     if (!best)

@@ -119,7 +119,8 @@ double mw_stage_check(MwArena *arena, const MwStageCheckRequest *request, double
     const MwStageLayout *layout = request->layout;
     MwCompilation copy = *request->compilation;
     copy.arena = arena;
-    copy.graph = mw_graph_copy(arena, request->compilation->graph);
+    copy.graph_arena = mw_arena_new_within(arena);
+    copy.graph = mw_graph_copy(copy.graph_arena, request->compilation->graph);
     copy.staging = *request->staging;
     MwDiags *diags = mw_diags_new(arena);
     bool done = mw_stage_lower_batching(&copy, diags) && mw_stage_lower_remat(&copy, diags) &&

@@ -41,9 +41,13 @@ static const LowerPass layout[] = {
 static bool run(const LowerPass *passs, int count, MwCompilation *compilation, MwDiags *diags)
 {
     bool good = true;
-    for (int i = 0; i < count && good; i++)
-        good = passs[i].run(compilation, diags) &&
-               mw_compilation_verify(compilation, passs[i].name, diags);
+    for (int i = 0; i < count && good; i++) {
+        const MwGraph *before = compilation->graph;
+        good = passs[i].run(compilation, diags);
+        if (good)
+            mw_compilation_keep_graph(compilation, before);
+        good = good && mw_compilation_verify(compilation, passs[i].name, diags);
+    }
     return good;
 }
 

@@ -52,11 +52,13 @@ static bool run_step(MwArena *arena, MwCompilation *compilation,
 {
     MwArena *scratch = mw_arena_new();
     compilation->arena = scratch;
-    compilation->graph = mw_graph_copy(scratch, compilation->graph);
+    compilation->graph_arena = mw_arena_new_within(scratch);
+    compilation->graph = mw_graph_copy(compilation->graph_arena, compilation->graph);
     const bool good = step(compilation, diags);
     if (good)
         compilation->graph = mw_graph_copy(arena, compilation->graph);
     compilation->arena = arena;
+    compilation->graph_arena = NULL;
     mw_arena_free(&scratch);
     return good;
 }

@@ -206,7 +206,8 @@ enum { SIMPLEX_SLICES = 200, SIMPLEX_SLICE = 1000, TREE_NODE_LIMIT = 20000 };
  * clock. */
 enum { TABLEAU_LIMIT = 1 << 24 };
 
-/* Visits of each entry of the program that a simplex iteration, or a row of the tableau, counts for. */
+/* Visits of each entry of the program that a simplex iteration counts for, as does a row of the
+ * tableau. */
 enum { ITERATION_VISITS = 8 };
 
 /* Greatest cost in the program, well within the precision of a floating-point simplex method. */
