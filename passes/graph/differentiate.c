@@ -321,8 +321,8 @@ static bool differentiate_apart(MwDifferentiator *d, const Terms *terms)
     return true;
 }
 
-/* Adds the gradient of a loss, and writes the gradients by weights. `is_cut`: the batch is to be cut
- * into micro-batches. */
+/* Adds the gradient of a loss, and writes the gradients by weights. `is_cut`: the batch is to be
+ * cut into micro-batches. */
 static bool differentiate_loss(MwDifferentiator *d, const MwOutput *loss, bool is_cut,
                                MwValueId *gradient)
 {
