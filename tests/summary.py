@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Adds up the test cases of Meson's JSON logs: 'N passed, M failed[, K skipped]'.
+"""Prints the cases of Meson's JSON logs that failed, with the remarks after them, and adds up all:
+'N passed, M failed[, K skipped]'.
 
 Every test program prints TAP, one line a case. A program that died or failed without a failing
 case, or that ran no case at all, counts as one failure, and so does a log that is missing, empty or cut
@@ -13,8 +14,12 @@ CASE = re.compile(r"^(not )?ok\b(.*)$")
 
 def cases(run):
     passed = failed = skipped = 0
+    is_of_failed = False
     for line in run.get("stdout", "").splitlines():
         match = CASE.match(line)
+        is_of_failed = bool(match and match.group(1)) or (is_of_failed and line.startswith("#"))
+        if is_of_failed:
+            print(f"{run['name']}: {line}")
         if not match:
             continue
         if re.search(r"#\s*skip", match.group(2), re.IGNORECASE):
