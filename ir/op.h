@@ -115,6 +115,12 @@ bool mw_op_parse(const char *name, MwOp *op);
  * split and partition write it, and a model cannot have it. */
 bool mw_op_is_distributed(MwOp op);
 
+/* Whether the operator declares what a step is given: an input, a weight or a state. */
+static inline bool mw_op_is_data(MwOp op)
+{
+    return op == MW_OP_INPUT || op == MW_OP_WEIGHT || op == MW_OP_STATE;
+}
+
 /* Constants, iotas and the step number are generators: they are never stored, and a kernel that
  * needs one computes it. */
 static inline bool mw_op_is_generator(MwOp op)

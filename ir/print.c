@@ -230,7 +230,7 @@ static void print_node(MwText *text, const MwGraph *graph, const MwNode *node,
 {
     bool any = false;
     mw_text_add(text, "  ");
-    if (node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE)
+    if (mw_op_is_data(node->op))
         print_declaration(text, graph, node);
     else
         print_call(text, graph, node);

@@ -137,7 +137,7 @@ static const char *varying_source(MwExpander *ex, MwValueId value)
         const MwNode *node = &graph->nodes.at[n];
         if (!needed[n])
             continue;
-        if (node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE)
+        if (mw_op_is_data(node->op))
             return graph->values.at[node->first_result].name;
         for (int k = 0; k < node->operand_count; k++)
             needed[mw_value(graph, node->operands[k])->node.index] = true;

@@ -18,7 +18,7 @@
  * not grow too much; so it divides on every mesh whose devices that divisor is a multiple of.
  * Padding is for what devices divide among them: the batch, the rows of tables, and sizes that much
  * of the work of contractions, convolutions and attention goes over, so not the three colours of
- * images. */
+ * images, unless what devices divide without padding is beside them everywhere. */
 #include "passes/graph/pad_sizes.h"
 
 #include "ir/build.h"
@@ -470,18 +470,13 @@ static void pad_assigns(Pad *p)
     }
 }
 
-static bool is_data(MwOp op)
-{
-    return op == MW_OP_INPUT || op == MW_OP_WEIGHT || op == MW_OP_STATE;
-}
-
 /* Notes what the model keeps, takes and gives, and how large that is without padding. */
 static void note_paddings(const Pad *p, MwCompilation *compilation)
 {
     const MwGraph *graph = from_of(p);
     for (int v = 0; v < graph->values.count; v++) {
         const MwValueId value = {v};
-        if (is_data(mw_value_node(graph, value)->op) && padded_dims(p, value))
+        if (mw_op_is_data(mw_value_node(graph, value)->op) && padded_dims(p, value))
             mw_vec_push(
                 compilation->arena, &compilation->paddings,
                 ((MwPadding){mw_value(graph, value)->name, false, *mw_value_tensor(graph, value)}));
@@ -556,6 +551,7 @@ bool mw_pass_pad(MwCompilation *compilation, MwDiags *diags)
     if (devices == 1 || is_cut(compilation->graph))
         return true;
     MwPadSizes sizes = mw_pad_sizes(compilation->arena, compilation->graph);
+    mw_pad_find_companions(&sizes, devices);
     note_barriers(compilation, &sizes, devices);
     compilation->padding = choose_sizes(&sizes, devices, compilation->most_padding);
     if (compilation->padding > 0)

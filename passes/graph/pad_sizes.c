@@ -34,7 +34,8 @@ bool mw_pad_is_padded(const MwPadSizes *sizes, MwValueId value, int d)
 
 bool mw_pad_matters(const MwPadSizes *sizes, const MwPadSize *size)
 {
-    return size->is_divided || size->flops > MW_TUNED_PADDED_WORK * sizes->flops;
+    return !size->has_companion &&
+           (size->is_divided || size->flops > MW_TUNED_PADDED_WORK * sizes->flops);
 }
 
 MwTensor mw_pad_tensor(const MwPadSizes *sizes, MwValueId value)
@@ -251,6 +252,7 @@ MwPadSizes mw_pad_sizes(MwArena *arena, const MwGraph *graph)
         sizes.first[v] = count;
         count += graph->values.at[v].tensor.rank;
     }
+    sizes.count = count;
     sizes.parent = MW_NEW(arena, int, count);
     sizes.size = MW_NEW(arena, MwPadSize, count);
     for (int v = 0, i = 0; v < graph->values.count; v++)
@@ -271,4 +273,77 @@ MwPadSizes mw_pad_sizes(MwArena *arena, const MwGraph *graph)
     for (int i = 0; i < count; i++)
         sizes.size[i].padded = sizes.size[i].blocks;
     return sizes;
+}
+
+/* ---- Companions ---- */
+
+/* The sizes that may be companions of one, as far as nodes were looked at. */
+typedef struct {
+    bool is_known; /* a node was; until then any size may be */
+    int count;
+    int roots[MW_MAX_FACTORS]; /* dimensions */
+} Companions;
+
+static void intersect(Companions *companions, const int *roots, int count)
+{
+    const Companions before = *companions;
+    *companions = (Companions){.is_known = true};
+    for (int i = 0; i < count; i++) {
+        bool is_in = !before.is_known;
+        for (int k = 0; k < before.count; k++)
+            is_in |= before.roots[k] == roots[i];
+        if (is_in)
+            companions->roots[companions->count++] = roots[i];
+    }
+}
+
+/* Notes the sizes of the most significant factors of `map`, where it is none yet. */
+static void note_sizes(const MwPadSizes *sizes, const MwFactorMap *map, MwValueId value,
+                       int root[MW_MAX_FACTORS])
+{
+    for (int d = 0; d < mw_value_tensor(sizes->graph, value)->rank; d++)
+        if (map->factor[d] >= 0 && root[map->factor[d]] < 0)
+            root[map->factor[d]] = root_of(sizes, dim_of(sizes, value, d));
+}
+
+/* Takes from the companions of the sizes of a node what is none there. */
+static void restrict_companions(const MwPadSizes *sizes, MwNodeId id, const MwShardingRule *rule,
+                                int devices, Companions *companions)
+{
+    const MwGraph *graph = sizes->graph;
+    const MwNode *node = mw_node(graph, id);
+    int root[MW_MAX_FACTORS];
+    for (int f = 0; f < MW_MAX_FACTORS; f++)
+        root[f] = -1;
+    for (int k = 0; k < node->operand_count; k++)
+        note_sizes(sizes, &rule->operands[k], node->operands[k], root);
+    for (int k = 0; k < node->result_count; k++)
+        note_sizes(sizes, &rule->results[k], mw_node_result(graph, id, k), root);
+    for (int f = 0; f < rule->factor_count; f++) {
+        int others[MW_MAX_FACTORS], count = 0;
+        for (int g = 0; g < rule->factor_count && root[f] >= 0 && !mw_op_is_data(node->op); g++)
+            if (root[g] >= 0 && root[g] != root[f] && sizes->size[root[g]].blocks % devices == 0 &&
+                (mw_pad_is_combined(graph, node, rule, f) ||
+                 !mw_pad_is_combined(graph, node, rule, g)))
+                others[count++] = root[g];
+        if (root[f] >= 0)
+            intersect(&companions[root[f]], others, count);
+    }
+}
+
+void mw_pad_find_companions(MwPadSizes *sizes, int devices)
+{
+    const MwGraph *graph = sizes->graph;
+    MwArena *scratch = mw_arena_new();
+    Companions *companions = MW_NEW(scratch, Companions, sizes->count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNodeId id = {n};
+        const MwShardingRule rule = mw_sharding_rule(scratch, graph, id);
+        if (mw_op_is_data(mw_node(graph, id)->op) || divided_flops(graph, id, &rule) > 0)
+            restrict_companions(sizes, id, &rule, devices, companions);
+    }
+    for (int i = 0; i < sizes->count; i++)
+        sizes->size[i].has_companion =
+            sizes->size[i].blocks % devices != 0 && companions[i].count > 0;
+    mw_arena_free(&scratch);
 }

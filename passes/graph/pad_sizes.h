@@ -20,11 +20,13 @@ typedef struct {
     /* of the contractions, convolutions and attention that run over it, once for each dimension in
      * which they do */
     double flops;
-    MwNodeId barrier; /* the first node that does not let it be padded; none: any lets it */
+    bool has_companion; /* mw_pad_find_companions */
+    MwNodeId barrier;   /* the first node that does not let it be padded; none: any lets it */
 } MwPadSize;
 
 typedef struct {
     const MwGraph *graph;
+    int count;       /* of the dimensions of all values */
     int *first;      /* [values] number of its dimension 0 */
     int *parent;     /* [dimensions] union-find; a root is its own parent */
     MwPadSize *size; /* [dimensions] of roots */
@@ -35,10 +37,19 @@ typedef struct {
  * almost so. In `arena`. */
 MwPadSizes mw_pad_sizes(MwArena *arena, const MwGraph *graph);
 
+/* Sets has_companion of sizes that `devices` do not divide: whether there is another that they
+ * divide, over which every contraction, convolution and attention runs that runs over the size, and
+ * which is summed in none that does not sum the size. To split the companion then moves no more
+ * than to split the size, and needs no padding: so it is with the places for tokens of an expert,
+ * beside the groups of tokens. What is kept or taken (weights, states, inputs) must not have the
+ * size, since it would be whole on each device. Time and memory grow with the nodes. */
+void mw_pad_find_companions(MwPadSizes *sizes, int devices);
+
 /* The size that dimension `d` of `value` is. */
 MwPadSize *mw_pad_size(const MwPadSizes *sizes, MwValueId value, int d);
 bool mw_pad_is_padded(const MwPadSizes *sizes, MwValueId value, int d);
-/* Whether devices divide it among them where they can, and it is worth padding for that. */
+/* Whether devices divide it among them where they can, and it is worth padding for that: companions
+ * must be known. */
 bool mw_pad_matters(const MwPadSizes *sizes, const MwPadSize *size);
 /* The type of `value` with padding. */
 MwTensor mw_pad_tensor(const MwPadSizes *sizes, MwValueId value);

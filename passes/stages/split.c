@@ -146,10 +146,8 @@ static bool *find_constant(MwArena *arena, const MwGraph *graph, const bool *is_
     bool *is_constant = MW_NEW(arena, bool, graph->nodes.count);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        bool is_data =
-            node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
-        is_constant[n] = !is_data && !is_pinned_here[n] && !mw_op_is_scan(node->op) &&
-                         is_made_of(graph, node, is_constant);
+        is_constant[n] = !mw_op_is_data(node->op) && !is_pinned_here[n] &&
+                         !mw_op_is_scan(node->op) && is_made_of(graph, node, is_constant);
     }
     return is_constant;
 }

@@ -19,11 +19,6 @@ typedef struct {
     SpmdResult result;
 } Simulation;
 
-static bool is_data(const MwNode *node)
-{
-    return node->op == MW_OP_INPUT || node->op == MW_OP_WEIGHT || node->op == MW_OP_STATE;
-}
-
 /* ---- The global graph ---- */
 
 static void draw_data(Simulation *s, const MwNode *node, const MwTensor *tensor, double *elements)
@@ -53,7 +48,7 @@ static void run_global(Simulation *s)
             s->whole[node->first_result + k] =
                 MW_NEW(s->arena, double,
                        mw_tensor_elements(&s->global->values.at[node->first_result + k].tensor));
-        if (is_data(node))
+        if (mw_op_is_data(node->op))
             draw_data(s, node, &s->global->values.at[node->first_result].tensor,
                       s->whole[node->first_result]);
         else
@@ -143,7 +138,7 @@ static void run_local(Simulation *s)
 {
     for (int n = 0; n < s->local->graph->nodes.count; n++) {
         const MwNode *node = &s->local->graph->nodes.at[n];
-        if (is_data(node))
+        if (mw_op_is_data(node->op))
             run_data(s, node);
         else if (node->op == MW_OP_SHARD || mw_op_info(node->op)->lowering == MW_LOWER_COLLECTIVE)
             run_collective(s, node);

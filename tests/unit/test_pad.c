@@ -219,8 +219,7 @@ static MwTensor whole_input(const Interpreter *run, MwValueId value)
 
 static bool is_data(const MwGraph *graph, MwValueId value)
 {
-    const MwOp op = mw_value_node(graph, value)->op;
-    return op == MW_OP_INPUT || op == MW_OP_WEIGHT || op == MW_OP_STATE;
+    return mw_op_is_data(mw_value_node(graph, value)->op);
 }
 
 /* Gives the padded run the inputs and initial values of the other. */
@@ -292,6 +291,57 @@ START_TEST(padding_changes_no_number)
     }
     test_model_free(&plain);
     test_model_free(&padded);
+}
+END_TEST
+
+/* ---- Companions ---- */
+
+/* What 3 devices do not divide, and whether it is padded. */
+static const struct {
+    const char *text;
+    bool is_padded;
+} companions[] = {
+    /* 4 places in each of 6 groups; the other sizes are divided. */
+    {MODEL("input x: f32[6, 9]\n"
+           "weight w: f32[9, 3] = normal(1)\n"
+           "y = einsum(\"gc,gm->gcm\", one_hot(argmax(x, axis = 1) % 4, 4), x)\n"
+           "z = tanh(einsum(\"gcm,mh->gch\", y, w))\n"
+           "loss = mean(z * z)\n"
+           "train loss with sgd(lr = 0.1)\n"),
+     false},
+    /* As many groups as devices do not divide. */
+    {MODEL("input x: f32[5, 9]\n"
+           "weight w: f32[9, 3] = normal(1)\n"
+           "y = einsum(\"gc,gm->gcm\", one_hot(argmax(x, axis = 1) % 4, 4), x)\n"
+           "z = tanh(einsum(\"gcm,mh->gch\", y, w))\n"
+           "loss = mean(z * z)\n"
+           "train loss with sgd(lr = 0.1)\n"),
+     true},
+    /* The size is one of a weight, which would be whole on each device. */
+    {MODEL("input x: f32[6, 9]\n"
+           "weight w: f32[9, 4] = normal(1)\n"
+           "loss = mean(tanh(x @ w))\n"
+           "train loss with sgd(lr = 0.1)\n"),
+     true},
+    /* Groups are summed where places are not. */
+    {MODEL("input x: f32[6, 9]\n"
+           "weight w: f32[9, 3] = normal(1)\n"
+           "y = einsum(\"gc,gm->cm\", one_hot(argmax(x, axis = 1) % 4, 4), x)\n"
+           "loss = mean(tanh(y @ w))\n"
+           "train loss with sgd(lr = 0.1)\n"),
+     true},
+};
+
+START_TEST(what_is_beside_a_size_that_is_divided_is_not_padded)
+{
+    TestModel model = test_model_new(companions[_i].text, 1, MW_PASS_update);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwCluster cluster = test_cluster(3);
+    model.compilation.cluster = &cluster;
+    model.compilation.most_padding = 1;
+    ck_assert(mw_pass_pad(&model.compilation, model.diags));
+    ck_assert_int_eq(model.compilation.padding > 0, companions[_i].is_padded);
+    test_model_free(&model);
 }
 END_TEST
 
@@ -500,6 +550,8 @@ int main(void)
     Suite *suite = suite_create("pad");
     TCase *tests = tcase_create("pad");
     tcase_add_loop_test(tests, padding_changes_no_number, 0, MW_COUNT(models));
+    tcase_add_loop_test(tests, what_is_beside_a_size_that_is_divided_is_not_padded, 0,
+                        MW_COUNT(companions));
     tcase_add_loop_test(tests, an_operator_on_padded_operands_gives_the_same, 0, MW_COUNT(ops));
     tcase_add_test(tests, every_operator_with_something_in_the_column_has_a_case);
     suite_add_tcase(suite, tests);
