@@ -55,5 +55,6 @@ bool *mw_min_cut(MwArena *arena, const MwCutArcs *arcs, int vertices, int source
         is_sink[v] = !data.is_source;
     }
     glp_delete_graph(graph);
+    glp_free_env(); /* what GLPK keeps for a thread */
     return is_sink;
 }

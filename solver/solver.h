@@ -151,8 +151,12 @@ typedef struct {
 
 /* Solves `problem`. The result is deterministic for a seed and a number of threads, unless time of
  * the machine cuts the search short; ties break by the lowest index. The solution is in `arena`.
- * Several threads may solve at the same time, each with its own arena, if all set `quick`. */
+ * As many threads as mw_solve_threads says may solve at the same time, each with its own arena. */
 MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options);
+
+/* The number of threads of this process that may solve at once: 1 where GLPK was built without
+ * thread-local storage, so that all threads would share its state. */
+int mw_solve_threads(void);
 
 /* The least possible peak usage; the limit of the problem is ignored. */
 typedef struct {

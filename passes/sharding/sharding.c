@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The intra-operator pass: tries every logical mesh of a stage's devices and keeps the one with
  * the least step time, the first of equals. A mesh whose lower bound is no better than the best
- * so far is not solved.
+ * so far is not solved. Stages on different devices are solved at the same time, of those whose
+ * graphs have the same shape the first before the others, which may take its choice.
  *
  * In:  the shared graph of each stage (passes/sharding/share.c), its devices, and the user's
  *      mesh and pins.
  * Out: the sharding of each stage. Stages on the same devices have the same logical mesh: the
  *      one with the least time for all of them. */
+#include "base/hash.h"
+#include "base/threads.h"
 #include "cost/units.h"
 #include "passes/pass.h"
 #include "passes/sharding/alike.h"
@@ -27,7 +30,7 @@ static const double LEAST_SHARE = 1.0 / 32;
 /* ---- Meshes ---- */
 
 /* The logical meshes to try for mesh `index` of the staging. */
-static MwMeshList choose_meshes(const MwCompilation *compilation, int index)
+static MwMeshList choose_meshes(MwArena *arena, const MwCompilation *compilation, int index)
 {
     const MwSubmesh *submesh = &compilation->staging.meshes[index];
     int devices = submesh->device_count;
@@ -35,10 +38,10 @@ static MwMeshList choose_meshes(const MwCompilation *compilation, int index)
     if (wanted->axis_count == 0)
         wanted = &submesh->shape;
     if (wanted->axis_count == 0)
-        return mw_mesh_shapes(compilation->arena, devices);
+        return mw_mesh_shapes(arena, devices);
     MW_ASSERT(mw_mesh_devices(wanted) == devices);
     MwMeshList list = {0};
-    mw_vec_push(compilation->arena, &list, *wanted);
+    mw_vec_push(arena, &list, *wanted);
     return list;
 }
 
@@ -213,39 +216,57 @@ typedef struct {
     MwCost cost;  /* of all stages, once they are solved */
 } MeshAttempt;
 
+/* A mesh of the staging. What is allocated meanwhile is in its own arena, and no more is changed
+ * than this: other meshes are solved at the same time. */
+typedef struct {
+    MwArena *arena;
+    int mesh, stage_count;
+    MwMeshList meshes;       /* logical ones */
+    MeshAttempt *candidates; /* [meshes.count], by their bounds */
+    MeshAttempt *best;       /* NULL: none has a sharding */
+    uint64_t shape;          /* equal for meshes whose stages have graphs of the same shape */
+} Submesh;
+
+/* The stage that is number `i` on the mesh. */
+static int stage_of(const Submesh *submesh, const MwCompilation *compilation, int i)
+{
+    return submesh->mesh + i * compilation->staging.mesh_count;
+}
+
 /* Stages on one mesh share its memory in equal parts. */
-static StageAttempt attempt_of(const MwCompilation *compilation, int stage, MwMeshShape mesh)
+static StageAttempt attempt_of(MwArena *arena, const MwCompilation *compilation, int stage,
+                               MwMeshShape mesh)
 {
     const MwStaging *staging = &compilation->staging;
-    MwFlight *flight = MW_NEW(compilation->arena, MwFlight, 1);
+    MwFlight *flight = MW_NEW(arena, MwFlight, 1);
     *flight = mw_staging_flight(staging, stage);
     return (StageAttempt){.compilation = compilation,
-                          .arena = mw_arena_new_within(compilation->arena),
+                          .arena = mw_arena_new_within(arena),
                           .stage = stage,
                           .graph = compilation->stages[stage].graph,
                           .mesh = mesh,
                           .flight = flight,
                           .memory_bytes = mw_memory_bytes(compilation) * staging->mesh_count /
                                           staging->stage_count,
-                          .diags = mw_diags_new(compilation->arena)};
+                          .diags = mw_diags_new(arena)};
 }
 
 /* Builds the problems of all stages, and their lower bounds if there is more than one logical
  * mesh. */
-static MeshAttempt start_mesh(const MwCompilation *compilation, int mesh, int stages,
-                              const MwMeshList *meshes, int index)
+static MeshAttempt start_mesh(const Submesh *submesh, const MwCompilation *compilation, int index)
 {
+    const int stages = submesh->stage_count;
     MeshAttempt out = {.index = index,
-                       .attempts = MW_NEW(compilation->arena, StageAttempt, stages),
-                       .shardings = MW_NEW(compilation->arena, MwSharding *, stages)};
+                       .attempts = MW_NEW(submesh->arena, StageAttempt, stages),
+                       .shardings = MW_NEW(submesh->arena, MwSharding *, stages)};
     for (int i = 0; i < stages && !out.failed; i++) {
         StageAttempt *attempt = &out.attempts[i];
-        int stage = mesh + i * compilation->staging.mesh_count;
-        *attempt = attempt_of(compilation, stage, meshes->at[index]);
+        *attempt = attempt_of(submesh->arena, compilation, stage_of(submesh, compilation, i),
+                              submesh->meshes.at[index]);
         build_problem(attempt);
         if (!attempt->problem)
             out.failed = attempt;
-        else if (meshes->count > 1)
+        else if (submesh->meshes.count > 1)
             find_bound(attempt);
         out.bound += attempt->bound;
     }
@@ -305,28 +326,25 @@ static void drop(MeshAttempt *candidate, int stages)
 }
 
 /* Reports the stage that failed on each logical mesh. */
-static void refuse_meshes(MwCompilation *compilation, const MeshAttempt *candidates, int count,
-                          MwDiags *diags)
+static void refuse_meshes(MwCompilation *compilation, const Submesh *submesh, MwDiags *diags)
 {
+    const int count = submesh->meshes.count;
     StageAttempt *failed = MW_NEW(compilation->arena, StageAttempt, count);
     for (int i = 0; i < count; i++)
-        failed[candidates[i].index] = *candidates[i].failed;
+        failed[submesh->candidates[i].index] = *submesh->candidates[i].failed;
     refuse_all(compilation, failed, count, diags);
 }
 
-/* Finds the best logical mesh for all stages on mesh `mesh` of the staging; false after errors. */
-static bool shard_submesh(MwCompilation *compilation, int mesh, MwDiags *diags)
+/* Finds the best logical mesh for all stages on a mesh of the staging. */
+static void shard_submesh(const MwCompilation *compilation, Submesh *submesh)
 {
-    const MwStaging *staging = &compilation->staging;
-    int stages = staging->stage_count / staging->mesh_count;
-    MwMeshList meshes = choose_meshes(compilation, mesh);
-    MeshAttempt *candidates = MW_NEW(compilation->arena, MeshAttempt, meshes.count);
-    MeshAttempt *best = NULL;
-    for (int i = 0; i < meshes.count; i++)
-        candidates[i] = start_mesh(compilation, mesh, stages, &meshes, i);
-    qsort(candidates, (size_t)meshes.count, sizeof *candidates, by_bound);
-    double share = meshes.count > 1 ? 0.5 : 1;
-    for (int i = 0; i < meshes.count; i++) {
+    const int stages = submesh->stage_count, count = submesh->meshes.count;
+    MeshAttempt *candidates = submesh->candidates, *best = NULL;
+    for (int i = 0; i < count; i++)
+        candidates[i] = start_mesh(submesh, compilation, i);
+    qsort(candidates, (size_t)count, sizeof *candidates, by_bound);
+    double share = count > 1 ? 0.5 : 1;
+    for (int i = 0; i < count; i++) {
         MwCost cutoff = cutoff_of(&candidates[i], best);
         if (cutoff > 0 && candidates[i].bound >= cutoff) {
             drop(&candidates[i], stages);
@@ -340,17 +358,81 @@ static bool shard_submesh(MwCompilation *compilation, int mesh, MwDiags *diags)
         if (is_best)
             best = &candidates[i];
     }
-    if (!best)
-        refuse_meshes(compilation, candidates, meshes.count, diags);
-    for (int i = 0; i < stages && best; i++)
-        keep_sharding(compilation, mesh + i * staging->mesh_count, best->shardings[i]);
-    return best != NULL;
+    submesh->best = best;
+}
+
+/* ---- All meshes ---- */
+
+/* Equal for graphs with the same operators on the same shapes, in the same order. */
+static uint64_t shape_of(const MwGraph *graph)
+{
+    uint64_t hash = 0;
+    for (int n = 0; n < graph->nodes.count; n++)
+        hash = mw_hash_mix(hash, graph->nodes.at[n].op);
+    for (int v = 0; v < graph->values.count; v++) {
+        const MwTensor *tensor = &graph->values.at[v].tensor;
+        hash = mw_hash_mix(hash, tensor->type);
+        for (int d = 0; d < tensor->rank; d++)
+            hash = mw_hash_mix(hash, (uint64_t)tensor->dim[d]);
+    }
+    return hash;
+}
+
+static Submesh submesh_of(const MwCompilation *compilation, int mesh)
+{
+    const MwStaging *staging = &compilation->staging;
+    Submesh submesh = {.arena = mw_arena_new_within(compilation->arena),
+                       .mesh = mesh,
+                       .stage_count = staging->stage_count / staging->mesh_count};
+    submesh.meshes = choose_meshes(submesh.arena, compilation, mesh);
+    submesh.candidates = MW_NEW(submesh.arena, MeshAttempt, submesh.meshes.count);
+    for (int i = 0; i < submesh.stage_count; i++)
+        submesh.shape = mw_hash_mix(
+            submesh.shape, shape_of(compilation->stages[stage_of(&submesh, compilation, i)].graph));
+    return submesh;
+}
+
+/* Meshes that are solved at the same time. */
+typedef struct {
+    const MwCompilation *compilation;
+    MW_VEC(Submesh *) submeshes;
+} Wave;
+
+static void shard_one(void *context, int i)
+{
+    const Wave *wave = context;
+    shard_submesh(wave->compilation, wave->submeshes.at[i]);
+}
+
+/* Solves the meshes of a wave; false after errors. */
+static bool shard_wave(MwCompilation *compilation, Wave *wave, MwDiags *diags)
+{
+    mw_parallel(mw_solve_threads(), wave->submeshes.count, shard_one, wave);
+    for (int w = 0; w < wave->submeshes.count; w++) {
+        const Submesh *submesh = wave->submeshes.at[w];
+        if (!submesh->best) {
+            refuse_meshes(compilation, submesh, diags);
+            return false;
+        }
+        for (int i = 0; i < submesh->stage_count; i++)
+            keep_sharding(compilation, stage_of(submesh, compilation, i),
+                          submesh->best->shardings[i]);
+    }
+    return true;
 }
 
 bool mw_pass_sharding(MwCompilation *compilation, MwDiags *diags)
 {
-    for (int mesh = 0; mesh < compilation->staging.mesh_count; mesh++)
-        if (!shard_submesh(compilation, mesh, diags))
-            return false;
-    return true;
+    const int count = compilation->staging.mesh_count;
+    Submesh *submeshes = MW_NEW(compilation->arena, Submesh, count);
+    Wave first = {.compilation = compilation}, others = first;
+    for (int mesh = 0; mesh < count; mesh++) {
+        bool is_first = true;
+        submeshes[mesh] = submesh_of(compilation, mesh);
+        for (int i = 0; i < mesh; i++)
+            is_first &= submeshes[i].shape != submeshes[mesh].shape;
+        mw_vec_push(compilation->arena, &(is_first ? &first : &others)->submeshes,
+                    &submeshes[mesh]);
+    }
+    return shard_wave(compilation, &first, diags) && shard_wave(compilation, &others, diags);
 }

@@ -9,7 +9,6 @@
  *         work
  *      once per step, micro-batches, schedules, recomputation and the memory of micro-batches in
  *      flight. */
-#include "base/threads.h"
 #include "passes/graph/layers.h"
 #include "passes/pass.h"
 #include "passes/stages/trials.h"
@@ -17,6 +16,7 @@
 #include "base/quantity.h"
 #include "base/text.h"
 #include "schedule/generate.h"
+#include "solver/solver.h"
 
 #include <math.h>
 #include <string.h>
@@ -496,7 +496,7 @@ bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
                                 .layer_stage = pins.stage,
                                 .least_stages = pins.least_stages,
                                 .memory_bytes = (double)mw_memory_bytes(compilation),
-                                .threads = mw_parallel_threads()};
+                                .threads = mw_solve_threads()};
     MwStageTrials trials = mw_stage_trials(&query);
     return adopt_trials(compilation, &trials, pins.least_stages, diags);
 }

@@ -4,6 +4,7 @@
  *
  * The relaxation is lexicographic: first the least peak, then the least cost among the choices with
  * that peak. The second step is the same problem with that peak as its limit. */
+#include "base/threads.h"
 #include "solver/answer/explain.h"
 #include "solver/answer/hard_constraints.h"
 #include "solver/answer/least_peak.h"
@@ -11,6 +12,7 @@
 #include "solver/stop.h"
 #include "solver/tuning.h"
 
+#include <glpk.h>
 #include <math.h>
 #include <string.h>
 
@@ -114,6 +116,11 @@ static void relax(MwArena *arena, const MwProblem *problem, const MwSolveOptions
     solution->relaxed_limit = least.peak;
     solution->least_peak = least.lower_bound;
     solution->infeasibility = why;
+}
+
+int mw_solve_threads(void)
+{
+    return glp_config("TLS") ? mw_parallel_threads() : 1;
 }
 
 MwSolution mw_solve(MwArena *arena, const MwProblem *problem, const MwSolveOptions *options)

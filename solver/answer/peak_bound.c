@@ -277,6 +277,7 @@ static bool choose_weights(MwPeakBound *bound)
     if (good)
         round_weights(bound, program, unit);
     glp_delete_prob(program);
+    glp_free_env(); /* what GLPK keeps for a thread */
     return good && bound->ask_count > 0;
 }
 

@@ -446,6 +446,7 @@ MwIlpAnswer mw_ilp_solve(MwArena *arena, const MwCore *core, const MwStop *stop)
         status = possible ? solve_tree(&search) : GLP_NOFEAS;
     MwIlpAnswer answer = read_answer(arena, core, &ilp, status);
     glp_delete_prob(ilp.program);
+    glp_free_env(); /* what GLPK keeps for a thread */
     mw_arena_free(&scratch);
     return answer;
 }
