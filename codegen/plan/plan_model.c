@@ -161,8 +161,16 @@ static bool is_preferred(const Attempt *a, const Attempt *b)
     return a->plan && (!b->plan || a->plan->step_s < b->plan->step_s);
 }
 
+/* Whether a plan with less padding is not worth making. What it can do, the one that there is can
+ * do too, for that share of work more. */
+static bool is_padded_enough(const Attempt *attempt, double padding)
+{
+    return attempt->plan && padding <= MW_TUNED_STAGE_GAP;
+}
+
 /* Plans with much padding, with less and with none, and takes the quickest, of equally quick ones
- * that with the least padding. Where there is nothing to pad, that is one plan. */
+ * that with the least padding. Where there is nothing to pad, or next to nothing, that is one
+ * plan. */
 static Planned plan_best(MwArena *arena, const MwPlanRequest *request)
 {
     const double limits[] = {MW_TUNED_MOST_PADDING, MW_TUNED_SOME_PADDING, 0};
@@ -170,7 +178,7 @@ static Planned plan_best(MwArena *arena, const MwPlanRequest *request)
     Planned best = plan_padded(arena, request, limits[0]);
     double padding = best.attempt->compilation.padding;
     for (int i = 1; i < MW_COUNT(limits) && !stops; i++) {
-        if (padding <= limits[i])
+        if (padding <= limits[i] || is_padded_enough(best.attempt, padding))
             continue;
         Planned other = plan_padded(arena, request, limits[i]);
         padding = other.attempt->compilation.padding;
