@@ -14,6 +14,11 @@
  * fill of a cut that contains a move (the inside-outside scheme). */
 #include "solver/stages/dp_pass.h"
 
+#include <string.h>
+
+/* Whether an entry can run within the limits of a run, whatever comes after it. */
+typedef enum { VIABLE_UNKNOWN, VIABLE, NOT_VIABLE } Viability;
+
 typedef struct {
     int low, high; /* numbers of devices; low > high: no state */
 } Range;
@@ -28,7 +33,8 @@ struct MwStagePass {
     /* The moves and entries that can be used in this run. */
     int *viable,
         *first_viable; /* viable: move indices, ordered by begin; first_viable: [layers + 1] */
-    bool *entry_viable;
+    unsigned char *viability; /* [entry] Viability */
+    bool *entry_viable;       /* [entry] whether a viable move has it */
     int *viable_entries, viable_entry_count;
     int *devices_before; /* [layers + 1] least devices that the layers before l can use */
     int *stages_before;  /* [layers + 1] least stages that the layers before l can form */
@@ -51,6 +57,7 @@ MwStagePass *mw_stage_pass_new(MwArena *arena, const MwStageTable *table)
     pass->range = MW_NEW(arena, Range, stages * (layers + 1));
     pass->viable = MW_NEW(arena, int, table->first_move[layers]);
     pass->first_viable = MW_NEW(arena, int, layers + 1);
+    pass->viability = MW_NEW(arena, unsigned char, table->entry_count);
     pass->entry_viable = MW_NEW(arena, bool, table->entry_count);
     pass->viable_entries = MW_NEW(arena, int, table->entry_count);
     pass->devices_before = MW_NEW(arena, int, layers + 1);
@@ -152,18 +159,26 @@ static bool cut_allowed(const MwStagePass *pass, int layer)
            cut_steady(pass->table->problem, layer) <= pass->limits->steady;
 }
 
+/* Whether the entry can run with one micro-batch in flight. Many moves have the same one. */
+static bool is_entry_viable(MwStagePass *pass, int entry)
+{
+    const MwStageOption *option;
+    if (pass->viability[entry] == VIABLE_UNKNOWN)
+        pass->viability[entry] =
+            entry_value(pass, entry, 1, &option) < MW_FORBIDDEN ? VIABLE : NOT_VIABLE;
+    return pass->viability[entry] == VIABLE;
+}
+
 /* Says whether `move` may be taken for some number of stages after it, as far as a quick test
  * shows. */
-static bool is_viable(const MwStagePass *pass, const MwStageMove *move)
+static bool is_viable(MwStagePass *pass, const MwStageMove *move)
 {
     const MwStageLimits *limits = pass->limits;
-    const MwStageOption *option;
     int devices = pass->table->packing.submeshes[move->submesh].devices;
     return (limits->submesh < 0 || limits->submesh == move->submesh) &&
            (limits->ignore_pins || move->stage != MW_CONFLICT) &&
            devices <= pass->table->device_count - (limits->least_stages - 1) &&
-           cut_allowed(pass, move->end) &&
-           entry_value(pass, move->entry, 1, &option) < MW_FORBIDDEN;
+           cut_allowed(pass, move->end) && is_entry_viable(pass, move->entry);
 }
 
 static void add_viable(MwStagePass *pass, int begin, int move_index, int *count)
@@ -189,6 +204,7 @@ static void list_viable(MwStagePass *pass)
     for (int i = 0; i < pass->viable_entry_count; i++)
         pass->entry_viable[pass->viable_entries[i]] = false;
     pass->viable_entry_count = 0;
+    memset(pass->viability, VIABLE_UNKNOWN, (size_t)table->entry_count);
     for (int layer = 0; layer <= pass->layers; layer++)
         pass->devices_before[layer] = pass->stages_before[layer] = layer ? pass->width : 0;
     for (int begin = 0; begin < pass->layers; begin++) {
@@ -338,7 +354,8 @@ static void set_base(MwStagePass *pass, int64_t in_flight)
 static void fill_stages(MwStagePass *pass, int stages)
 {
     int64_t in_flight = in_flight_of(pass, stages);
-    set_base(pass, in_flight);
+    if (stages == 1 || in_flight != in_flight_of(pass, stages - 1))
+        set_base(pass, in_flight);
     for (int layer = 0; layer < pass->layers; layer++)
         fill_state(pass, stages, layer, most_value(pass, in_flight));
     *range_of(pass, stages, pass->layers) = (Range){pass->width, -1};
@@ -496,7 +513,9 @@ void mw_stage_pass_least_with(MwStagePass *pass, int64_t *least)
         least[i] = MW_FORBIDDEN;
     clear_outside(pass);
     for (int stages = pass->limits->most_stages; stages > 0; stages--) {
-        set_base(pass, in_flight_of(pass, stages));
+        const int64_t in_flight = in_flight_of(pass, stages);
+        if (stages == pass->limits->most_stages || in_flight != in_flight_of(pass, stages + 1))
+            set_base(pass, in_flight);
         for (int layer = 0; layer < pass->layers; layer++)
             for (int i = pass->first_viable[layer]; i < pass->first_viable[layer + 1]; i++) {
                 const MwStageMove *move = &pass->table->moves[pass->viable[i]];
