@@ -203,51 +203,35 @@ START_TEST(attention_of_a_ring_counts_its_block)
 }
 END_TEST
 
-START_TEST(attention_counts_what_the_window_leaves)
+/* There are 32 keys. */
+START_TEST(attention_counts_what_window_and_offset_leave)
 {
     static const struct {
-        int causal;
-        int64_t window;
+        int queries, causal;
+        MwAttrKey key;
+        int64_t value;
         double share;
-    } cases[] = {{1, 4, 4. / 32}, {0, 4, 7. / 32}, {1, 30, 0.5}, {0, 30, 1}};
+    } cases[] = {
+        {32, 1, MW_ATTR_WINDOW, 4, 4. / 32}, {32, 0, MW_ATTR_WINDOW, 4, 7. / 32},
+        {32, 1, MW_ATTR_WINDOW, 30, 0.5},    {32, 0, MW_ATTR_WINDOW, 30, 1},
+        {16, 1, MW_ATTR_OFFSET, 0, 8. / 32}, {16, 1, MW_ATTR_OFFSET, 16, 24. / 32},
+        {16, 1, MW_ATTR_OFFSET, 40, 1},      {16, 1, MW_ATTR_OFFSET, -8, 2. / 32},
+        {16, 1, MW_ATTR_OFFSET, -20, 0},
+    };
     Fixture f = fixture_new();
-    MwValueId q = INPUT(&f, MW_F32, 2, 32, 6, 8), k = INPUT(&f, MW_F32, 2, 32, 3, 8);
+    MwValueId k = INPUT(&f, MW_F32, 2, 32, 3, 8);
     for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwValueId q = INPUT(&f, MW_F32, 2, cases[i].queries, 6, 8);
         MwAttr attrs[] = {{.key = MW_ATTR_CAUSAL, .i = cases[i].causal},
                           mw_attr_float(MW_ATTR_SCALE, 0.125),
-                          mw_attr_ints(MW_ATTR_WINDOW, &cases[i].window, 1)};
+                          mw_attr_ints(cases[i].key, &cases[i].value, 1)};
         MwValueId out = add(&f, (MwNodeSpec){.op = MW_OP_SDPA,
                                              .operands = (MwValueId[]){q, k, k},
                                              .operand_count = 3,
                                              .attrs = attrs,
                                              .attr_count = MW_COUNT(attrs)});
         ck_assert_double_eq(work_of(&f, out, 0, 1).flops,
-                            4.0 * 2 * 6 * 32 * 32 * 8 * cases[i].share);
-    }
-    mw_arena_free(&f.arena);
-}
-END_TEST
-
-/* There are 16 queries of 32 keys. */
-START_TEST(attention_counts_what_the_offset_lets_queries_see)
-{
-    static const struct {
-        int64_t offset;
-        double share;
-    } cases[] = {{0, 8. / 32}, {16, 24. / 32}, {40, 1}, {-8, 2. / 32}, {-20, 0}};
-    Fixture f = fixture_new();
-    MwValueId q = INPUT(&f, MW_F32, 2, 16, 6, 8), k = INPUT(&f, MW_F32, 2, 32, 3, 8);
-    for (int i = 0; i < MW_COUNT(cases); i++) {
-        MwAttr attrs[] = {{.key = MW_ATTR_CAUSAL, .i = 1},
-                          mw_attr_float(MW_ATTR_SCALE, 0.125),
-                          mw_attr_ints(MW_ATTR_OFFSET, &cases[i].offset, 1)};
-        MwValueId out = add(&f, (MwNodeSpec){.op = MW_OP_SDPA,
-                                             .operands = (MwValueId[]){q, k, k},
-                                             .operand_count = 3,
-                                             .attrs = attrs,
-                                             .attr_count = MW_COUNT(attrs)});
-        ck_assert_double_eq(work_of(&f, out, 0, 1).flops,
-                            4.0 * 2 * 6 * 16 * 32 * 8 * cases[i].share);
+                            4.0 * 2 * 6 * cases[i].queries * 32 * 8 * cases[i].share);
     }
     mw_arena_free(&f.arena);
 }
@@ -276,8 +260,7 @@ int main(void)
     tcase_add_test(tcase, look_ups_read_what_they_give);
     tcase_add_test(tcase, streams_read_operands_and_write_results);
     tcase_add_test(tcase, attention_counts_what_the_mask_leaves);
-    tcase_add_test(tcase, attention_counts_what_the_window_leaves);
-    tcase_add_test(tcase, attention_counts_what_the_offset_lets_queries_see);
+    tcase_add_test(tcase, attention_counts_what_window_and_offset_leave);
     tcase_add_test(tcase, attention_of_a_ring_counts_its_block);
     tcase_add_test(tcase, a_table_costs_the_rows_that_are_put);
     suite_add_tcase(suite, tcase);
