@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/expand/eval.h"
 
+#include "frontend/expand/index.h"
 #include "frontend/functions/functions.h"
 #include "frontend/terms/fold.h"
 #include "frontend/terms/matmul.h"
@@ -94,33 +95,6 @@ static MwTerm eval_each(MwExpander *ex, const MwExpr *expr)
     }
     ex->local = local.outer;
     return whole ? mw_term_list(at, over.list.count) : mw_term_none();
-}
-
-/* `list[at]`: an element, counted from 0, or backwards from -1, the last. */
-static MwTerm eval_index(MwExpander *ex, const MwExpr *expr)
-{
-    MwTerm list = mw_eval(ex, expr->index.list, mw_one_value());
-    MwTerm index = mw_eval(ex, expr->index.at, mw_one_value());
-    int64_t at;
-    if (list.kind == MW_TERM_NONE || index.kind == MW_TERM_NONE)
-        return mw_term_none();
-    if (list.kind != MW_TERM_LIST) {
-        if (list.kind == MW_TERM_TENSOR)
-            mw_expand_note(ex, mw_span_none(),
-                           "of a tensor, slice(x, axis, begin, end) takes a part, and unstack(x) "
-                           "makes a list");
-        mw_expand_error(ex, expr->span, "[ ] takes an element of a list, not of %s",
-                        mw_term_describe(ex, list));
-        return mw_term_none();
-    }
-    if (!mw_want_int(ex, index, (MwWant){"the place in a list", expr->index.at->span}, &at))
-        return mw_term_none();
-    int count = list.list.count;
-    if (at >= -count && at < count)
-        return list.list.at[at < 0 ? at + count : at];
-    mw_expand_error(ex, expr->index.at->span, "a list of %d has no element %lld", count,
-                    (long long)at);
-    return mw_term_none();
 }
 
 /* x ** 2, x ** 0.5 and x ** -0.5 have cheaper operators than the general power. */
@@ -263,7 +237,7 @@ static MwTerm eval(MwExpander *ex, const MwExpr *expr, MwTargets targets)
     case MW_EXPR_EACH:
         return eval_each(ex, expr);
     case MW_EXPR_INDEX:
-        return eval_index(ex, expr);
+        return mw_eval_index(ex, expr, targets);
     case MW_EXPR_UNARY: {
         MwTerm operand = mw_eval(ex, expr->unary.operand, mw_one_value());
         const bool is_minus = expr->unary.op == MW_UNARY_MINUS;

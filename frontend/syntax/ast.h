@@ -28,6 +28,16 @@ typedef struct {
 typedef MW_VEC(MwName) MwNames;
 typedef MW_VEC(MwExpr *) MwExprs;
 typedef MW_VEC(MwArg) MwArgs;
+
+/* What `[ ]` takes along a dimension: `at`, `begin:end:stride` or `...`. */
+typedef struct {
+    enum { MW_INDEX_ELEMENT, MW_INDEX_RANGE, MW_INDEX_REST } kind;
+    MwSpan span;
+    MwExpr *at;                   /* ELEMENT */
+    MwExpr *begin, *end, *stride; /* RANGE; NULL: not given */
+} MwIndexItem;
+
+typedef MW_VEC(MwIndexItem) MwIndexItems;
 typedef MW_VEC(MwStatement *) MwBody;
 
 /* What a scan goes through: the elements of `value` along an axis, or a number of steps. */
@@ -89,8 +99,9 @@ struct MwExpr {
             MwName name;
             MwExpr *over, *value;
         } each;
-        struct { /* INDEX: list[at] */
-            MwExpr *list, *at;
+        struct { /* INDEX: of[items] */
+            MwExpr *of;
+            MwIndexItems items;
         } index;
         struct {
             MwUnary op;

@@ -36,7 +36,7 @@ static MwExpr *new_unary(MwParse *parse, MwUnary op, MwExpr *operand, MwSpan spa
 static MwExpr *new_binary(MwParse *parse, MwBinary op, MwExpr *left, MwExpr *right);
 static MwExpr *new_name(MwParse *parse, MwExprKind kind, MwName name);
 static MwExpr *new_each(MwParse *parse, MwName name, MwExpr *over, MwExpr *value, MwSpan span);
-static MwExpr *new_index(MwParse *parse, MwExpr *list, MwExpr *at, MwSpan span);
+static MwExpr *new_index(MwParse *parse, MwExpr *of, const MwIndexItems *items, MwSpan span);
 static MwExpr *new_call(MwParse *parse, MwName callee, const MwArgs *args, MwSpan span);
 static MwStatement *new_statement(MwParse *parse, MwStatementKind kind, MwSpan span);
 static MwStatement *new_declare(MwParse *parse, MwStatementKind kind, MwName name, MwTypeExpr type,
@@ -59,6 +59,8 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
     MwParam param;
     MwNames names;
     MwExprs exprs;
+    MwIndexItem item;
+    MwIndexItems items;
     MwArgs args;
     MwParams params;
     MwBody body;
@@ -102,6 +104,7 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %token <f> FLOAT      "a number with a point"
 %token <name> STRING  "a string"
 %token POWER          "**"
+%token DOTS           "..."
 %token FLOOR_DIV      "//"
 %token LE             "<="
 %token GE             ">="
@@ -128,6 +131,9 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %type <name> key
 %type <names> targets
 %type <exprs> exprs exprs_or_none
+%type <expr> bound
+%type <item> place
+%type <items> places
 %type <args> args args_or_none annotations with options
 %type <params> params params_or_none
 %type <body> body statements
@@ -393,6 +399,25 @@ exprs:
   | exprs "," expr                    { $$ = $1; mw_vec_push(parse->arena, &$$, $3); }
   ;
 
+places:
+    place                             { $$ = (MwIndexItems){0}; mw_vec_push(parse->arena, &$$, $1); }
+  | places "," place                  { $$ = $1; mw_vec_push(parse->arena, &$$, $3); }
+  ;
+
+place:
+    expr                              { $$ = (MwIndexItem){MW_INDEX_ELEMENT, @$, .at = $1}; }
+  | bound ":" bound                   { $$ = (MwIndexItem){MW_INDEX_RANGE, @$, .begin = $1, .end = $3}; }
+  | bound ":" bound ":" bound
+    {
+        $$ = (MwIndexItem){MW_INDEX_RANGE, @$, .begin = $1, .end = $3, .stride = $5};
+    }
+  | "..."                             { $$ = (MwIndexItem){MW_INDEX_REST, @$}; }
+  ;
+
+bound: %empty                         { $$ = NULL; }
+  | expr
+  ;
+
 args_or_none: %empty                  { $$ = (MwArgs){0}; }
   | args trailing_comma
   ;
@@ -416,7 +441,7 @@ expr:
   | NAME                              { $$ = new_name(parse, MW_EXPR_NAME, $1); }
   | "[" exprs_or_none "]"             { $$ = new_expr(parse, MW_EXPR_LIST, @$); $$->list = $2; }
   | "[" "for" NAME "in" expr ":" expr "]" { $$ = new_each(parse, $3, $5, $7, @$); }
-  | expr "[" expr "]"                 { $$ = new_index(parse, $1, $3, @$); }
+  | expr "[" places trailing_comma "]" { $$ = new_index(parse, $1, &$3, @$); }
   | "(" expr ")"                      { $$ = $2; $$->span = @$; }
   | NAME "(" args_or_none ")"         { $$ = new_call(parse, $1, &$3, @$); }
   | "and" "(" args_or_none ")"        { $$ = new_call(parse, $1, &$3, @$); }
@@ -484,11 +509,11 @@ static MwExpr *new_each(MwParse *parse, MwName name, MwExpr *over, MwExpr *value
     return expr;
 }
 
-static MwExpr *new_index(MwParse *parse, MwExpr *list, MwExpr *at, MwSpan span)
+static MwExpr *new_index(MwParse *parse, MwExpr *of, const MwIndexItems *items, MwSpan span)
 {
     MwExpr *expr = new_expr(parse, MW_EXPR_INDEX, span);
-    expr->index.list = list;
-    expr->index.at = at;
+    expr->index.of = of;
+    expr->index.items = *items;
     return expr;
 }
 
@@ -616,8 +641,6 @@ static void add_advice(const Expected *e, MwSpan span, yysymbol_kind_t found, Mw
     else if (found == YYSYMBOL_FOR && e->expected[YYSYMBOL_RETURN])
         advice = "'repeat COUNT as i { … }' repeats statements, 'scan x as x_t { … }' goes over a "
                  "tensor";
-    else if (found == YYSYMBOL_COLON && (before == '[' || e->expected[YYSYMBOL_SQUARE_END]))
-        advice = "slice(x, axis, begin, end) takes a part of a tensor";
     else if (found == YYSYMBOL_PAREN && before == ')')
         advice = "what a call gives is not called: a layer is a block, as in linear(x, 64)";
     else if (found == YYSYMBOL_SIZE && e->expected[YYSYMBOL_RETURN])
