@@ -406,7 +406,10 @@ places:
 
 place:
     expr                              { $$ = (MwIndexItem){MW_INDEX_ELEMENT, @$, .at = $1}; }
-  | bound ":" bound                   { $$ = (MwIndexItem){MW_INDEX_RANGE, @$, .begin = $1, .end = $3}; }
+  | bound ":" bound
+    {
+        $$ = (MwIndexItem){MW_INDEX_RANGE, @$, .begin = $1, .end = $3};
+    }
   | bound ":" bound ":" bound
     {
         $$ = (MwIndexItem){MW_INDEX_RANGE, @$, .begin = $1, .end = $3, .stride = $5};
