@@ -4,6 +4,7 @@
 #include "codegen/fuse/fusion.h"
 #include "codegen/fuse/joining.h"
 #include "codegen/tuning.h"
+#include "ir/build.h"
 #include "ir/rewrite.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@ typedef MW_VEC(int32_t) Indices;
 
 /* What a chain of element-wise operators computes its last value from. */
 typedef struct {
-    bool is_chain;
+    bool is_chain; /* otherwise the rest is zero */
     Indices roots; /* stored values, each once; at most MW_TUNED_DUPLICATE_BASES */
     int flops;     /* of a point of the chain */
 } Bases;
@@ -26,8 +27,11 @@ typedef struct {
     bool *leaves;       /* [values] a result of the program, or its root */
     Bases *bases;       /* [values] */
     bool *duplicated;   /* [values] the root is stored no more: its users compute it */
-    Indices *loads;     /* [units] bases that a kernel loads because it computes other values */
-    int count;          /* of duplicated values */
+    /* [units] bases that a kernel loads because it computes other values: of each of its operands
+     * at most MW_TUNED_DUPLICATE_BASES */
+    Indices *loads;
+    int *taken; /* [units] the last root that the unit was found to compute for itself */
+    int count;  /* of duplicated values */
 } Choice;
 
 static const MwUnit *unit_at(const MwUnits *units, int u)
@@ -127,8 +131,7 @@ static Bases find_bases(Choice *c, int n)
         const Bases operand = operand_bases(c, mw_legal_root(c->legal, node->operands[k]).index);
         add_bases(c, &bases, &operand);
     }
-    bases.is_chain = bases.is_chain && bases.flops <= MW_TUNED_DUPLICATE_FLOPS;
-    return bases;
+    return bases.is_chain && bases.flops <= MW_TUNED_DUPLICATE_FLOPS ? bases : (Bases){0};
 }
 
 /* Whether node n of a kernel takes the root at each of its points from the same point. */
@@ -180,7 +183,7 @@ static void take_bases(Choice *c, int unit, const Bases *bases)
 
 /* Lists the units, each once, that would compute the stored root for themselves. False if some unit
  * needs it in memory. */
-static bool find_takers(const Choice *c, int root, Indices *takers)
+static bool find_takers(Choice *c, int root, Indices *takers)
 {
     const int own = c->units->unit_of[maker(c->legal, root)];
     if (c->leaves[root] || c->barred[root])
@@ -191,8 +194,9 @@ static bool find_takers(const Choice *c, int root, Indices *takers)
             continue;
         if (!may_compute(c, n, root))
             return false;
-        if (!lists(takers, unit))
+        if (c->taken[unit] != root)
             mw_vec_push(c->arena, takers, unit);
+        c->taken[unit] = root;
     }
     return true;
 }
@@ -227,7 +231,9 @@ static Choice choose(const MwLegal *legal, const MwUnits *units, const bool *bar
                 .leaves = MW_NEW(arena, bool, values),
                 .bases = MW_NEW(arena, Bases, values),
                 .duplicated = MW_NEW(arena, bool, values),
-                .loads = MW_NEW(arena, Indices, units->units.count)};
+                .loads = MW_NEW(arena, Indices, units->units.count),
+                .taken = MW_NEW(arena, int, units->units.count)};
+    memset(c.taken, -1, sizeof *c.taken * (size_t)units->units.count);
     find_users(&c);
     for (int n = 0; n < legal->graph->nodes.count; n++) {
         const int root = mw_legal_at(legal, n)->first_result;
@@ -295,20 +301,47 @@ static bool *find_needed(const Choice *c)
     return needed;
 }
 
-/* Adds `node` on `operands`, values of the new graph; its results show the storage of `root`, if
- * that is a value, and else have their own. */
+/* Notes the new value `to` as a form of `from`. It shows the storage of `root`, if that is a value,
+ * and else has its own. */
+static void add_view(Duplication *d, int from, MwValueId to, MwValueId root)
+{
+    MwView view = d->choice->legal->views.at[from];
+    view.root = mw_has_value(root) ? root : to;
+    mw_vec_push(d->choice->arena, &d->to->views, view);
+}
+
+/* Adds node n on `operands`, values of the new graph, with the storage that add_view says. */
 static void add_node(Duplication *d, int n, const MwValueId *operands, MwValueId root)
 {
     const MwLegal *from = d->choice->legal;
     const MwNode *node = mw_legal_at(from, n);
-    MwArena *arena = d->choice->arena;
     MwNodeId id = mw_rewrite_copy_on(&d->rewrite, node, operands);
-    mw_vec_push(arena, &d->to->source, from->source.at[n]);
-    for (int k = 0; k < node->result_count; k++) {
-        MwView view = from->views.at[node->first_result + k];
-        view.root = mw_has_value(root) ? root : mw_node_result(d->to->graph, id, k);
-        mw_vec_push(arena, &d->to->views, view);
-    }
+    mw_vec_push(d->choice->arena, &d->to->source, from->source.at[n]);
+    for (int k = 0; k < node->result_count; k++)
+        add_view(d, node->first_result + k, mw_node_result(d->to->graph, id, k), root);
+}
+
+/* Adds the result `value` of a split alone, as a slice of `operand`: a split has as many results as
+ * it has parts, and each may be copied to units of its own. */
+static MwValueId add_slice(Duplication *d, MwValueId value, MwValueId operand, MwValueId root)
+{
+    const MwLegal *from = d->choice->legal;
+    const int n = maker(from, value.index);
+    const MwNode *split = mw_legal_at(from, n);
+    const MwAttr *sizes = mw_node_attr(split, MW_ATTR_SIZES);
+    const int part = value.index - split->first_result;
+    int64_t begin = 0;
+    for (int i = 0; i < part; i++)
+        begin += sizes->ints.at[i];
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, mw_node_int(split, MW_ATTR_AXIS)),
+                            mw_attr_int(MW_ATTR_BEGIN, begin),
+                            mw_attr_int(MW_ATTR_END, begin + sizes->ints.at[part])};
+    mw_rewrite_at(&d->rewrite, split);
+    const MwValueId slice = mw_build(d->to->graph, from->graph->values.at[value.index].name,
+                                     MW_OP_SLICE, &operand, 1, attrs, MW_COUNT(attrs));
+    mw_vec_push(d->choice->arena, &d->to->source, from->source.at[n]);
+    add_view(d, value.index, slice, root);
+    return slice;
 }
 
 /* Whether the kernel `unit` computes the root by a copy of the node that makes it. */
@@ -330,10 +363,23 @@ static MwValueId value_in(Duplication *d, int unit, MwValueId value)
     const int root = mw_legal_root(d->choice->legal, value).index;
     if (!computes(d, unit, root) && mw_has_value(d->rewrite.value[value.index]))
         return d->rewrite.value[value.index];
-    for (int i = 0; i < d->copies[value.index].count; i++)
+    for (int i = d->copies[value.index].count - 1; i >= 0; i--)
         if (d->copies[value.index].at[i].unit == unit)
             return d->copies[value.index].at[i].value;
     return copy_in(d, unit, value);
+}
+
+/* Adds a copy of the value, which node n makes, beside the form that it has. */
+static MwValueId add_copy(Duplication *d, int n, MwValueId value, const MwValueId *operands,
+                          MwValueId root)
+{
+    if (mw_legal_at(d->choice->legal, n)->op == MW_OP_SPLIT)
+        return add_slice(d, value, operands[0], root);
+    const MwValueId original = d->rewrite.value[value.index];
+    add_node(d, n, operands, root);
+    const MwValueId copy = d->rewrite.value[value.index];
+    d->rewrite.value[value.index] = original;
+    return copy;
 }
 
 /* Copies the node that makes `value` to `unit`. */
@@ -348,10 +394,7 @@ static MwValueId copy_in(Duplication *d, int unit, MwValueId value)
         operands[k] = value_in(d, unit, node->operands[k]);
     if (!mw_value_equal(mw_legal_root(from, value), value))
         root = mw_legal_root(d->to, operands[0]);
-    const MwValueId original = d->rewrite.value[value.index];
-    add_node(d, n, operands, root);
-    const MwValueId copy = d->rewrite.value[value.index];
-    d->rewrite.value[value.index] = original;
+    const MwValueId copy = add_copy(d, n, value, operands, root);
     mw_vec_push(arena, &d->copies[value.index], ((Copy){unit, copy}));
     return copy;
 }
@@ -392,12 +435,12 @@ static Duplication duplicate(const Choice *c)
     return d;
 }
 
-/* Bars the duplicated values that have a copy in the unit. */
-static void bar_unit(const Duplication *d, int unit, bool *barred)
+/* Bars the duplicated values that have a copy in one of the units, for which is_barred holds. */
+static void bar_units(const Duplication *d, const bool *is_barred, bool *barred)
 {
     for (int v = 0; v < d->choice->legal->graph->values.count; v++)
         for (int i = 0; i < d->copies[v].count; i++)
-            barred[v] |= d->choice->duplicated[v] && d->copies[v].at[i].unit == unit;
+            barred[v] |= d->choice->duplicated[v] && is_barred[d->copies[v].at[i].unit];
 }
 
 /* Bars the values of which a copy is stored, as it fits no kernel; where that is within a chain,
@@ -405,6 +448,7 @@ static void bar_unit(const Duplication *d, int unit, bool *barred)
 static bool bar_stored(const Duplication *d, const MwUnits *units, bool *barred)
 {
     bool found = false;
+    bool *is_barred = MW_NEW(d->choice->arena, bool, d->choice->units->units.count);
     for (int v = 0; v < d->choice->legal->graph->values.count; v++)
         for (int i = 0; i < d->copies[v].count; i++) {
             const Copy *copy = &d->copies[v].at[i];
@@ -414,8 +458,10 @@ static bool bar_stored(const Duplication *d, const MwUnits *units, bool *barred)
             if (d->choice->duplicated[v])
                 barred[v] = true;
             else
-                bar_unit(d, copy->unit, barred);
+                is_barred[copy->unit] = true;
         }
+    if (found)
+        bar_units(d, is_barred, barred);
     return found;
 }
 

@@ -8,8 +8,8 @@
  * the kernels that sum, square and normalize load the 16 bits. (XLA calls it fusion with
  * duplication.)
  *
- * Time and memory grow with the nodes of the graph and the operands of a kernel, which
- * codegen/tuning.def bounds. */
+ * Time and memory grow with the operands of the graph and with its copies: each kernel has at most
+ * one of a value, with one result, and codegen/tuning.def bounds the operands of a kernel. */
 #ifndef MW_CODEGEN_FUSE_DUPLICATE_H
 #define MW_CODEGEN_FUSE_DUPLICATE_H
 
