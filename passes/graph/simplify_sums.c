@@ -10,8 +10,8 @@
  * others. What is a part as a whole, such as a sum of products alone, is one term, and stays; so a
  * sum that the rule made is left alone.
  *
- * The search for terms visits each node of a sum once for each sum above it, of at most MOST_TERMS
- * terms. */
+ * The search for terms begins at each sum. It ends where KINDS * MOST_TERMS additions are open,
+ * which have more terms than fit, so that it does not walk through all of a long sum each time. */
 #include "passes/graph/simplify_rules.h"
 
 #include "ir/build.h"
@@ -89,6 +89,7 @@ typedef struct {
     const MwSimplifyContext *context;
     Term term[KINDS][MOST_TERMS];
     int count[KINDS];
+    int open; /* additions and subtractions whose terms these are; each adds a term at least */
     bool fits;
 } Terms;
 
@@ -115,13 +116,14 @@ static void find_terms(Terms *t, MwValueId value, bool is_negative, const Scale 
 /* Adds the terms of a scaled sum. False if it holds no parts. */
 static bool find_scaled(Terms *t, const MwNode *node, int sum, bool is_negative, const Scale *outer)
 {
-    const int parts = t->count[PARTS], others = t->count[OTHERS];
+    const int parts = t->count[PARTS], others = t->count[OTHERS], open = t->open;
     Scale *scale = MW_NEW(from_of(t)->arena, Scale, 1);
     *scale = (Scale){node, sum, outer};
     find_terms(t, node->operands[sum], is_negative, scale);
     if (t->count[PARTS] > parts)
         return true;
     t->count[OTHERS] = others;
+    t->open = open;
     return false;
 }
 
@@ -133,6 +135,8 @@ static bool find_inner(Terms *t, const MwNode *node, bool is_negative, const Sca
         return find_scaled(t, node, scaled, is_negative, scale);
     if (node->op != MW_OP_ADD && node->op != MW_OP_SUB && node->op != MW_OP_NEG)
         return false;
+    t->open += node->op != MW_OP_NEG;
+    t->fits = t->fits && t->open < KINDS * MOST_TERMS;
     find_terms(t, node->operands[0], is_negative ^ (node->op == MW_OP_NEG), scale);
     if (node->op != MW_OP_NEG)
         find_terms(t, node->operands[1], is_negative ^ (node->op == MW_OP_SUB), scale);
@@ -174,9 +178,11 @@ static bool may_open(const Terms *t, MwValueId value)
            mw_tensor_equal(mw_value_tensor(from, value), mw_simplify_tensor(context));
 }
 
-/* Adds the terms of a value of the sum. */
+/* Adds the terms of a value of the sum, while they fit. */
 static void find_terms(Terms *t, MwValueId value, bool is_negative, const Scale *scale)
 {
+    if (!t->fits)
+        return;
     if (may_open(t, value) && find_inner(t, mw_value_node(from_of(t), value), is_negative, scale))
         return;
     const bool is_part =
