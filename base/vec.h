@@ -26,6 +26,11 @@
 
 #define mw_vec_last(vec) ((vec)->at[(vec)->count - 1])
 
+/* Makes room for `room` elements in an array that has none yet. */
+#define mw_vec_reserve(arena, vec, room)                                                           \
+    ((void)((vec)->at = mw_arena_alloc((arena), sizeof *(vec)->at * (size_t)(room)),               \
+            (vec)->capacity = (room)))
+
 void *mw_vec_grow(MwArena *arena, const void *at, int *capacity, size_t element_bytes);
 
 #endif

@@ -105,10 +105,8 @@ void mw_rewrite_finish(MwRewrite *rewrite)
 /* Makes room for as many nodes, values and names as `like` has. */
 static void reserve(MwGraph *graph, const MwGraph *like)
 {
-    graph->nodes.capacity = like->nodes.count;
-    graph->nodes.at = MW_NEW(graph->arena, MwNode, like->nodes.count);
-    graph->values.capacity = like->values.count;
-    graph->values.at = MW_NEW(graph->arena, MwValue, like->values.count);
+    mw_vec_reserve(graph->arena, &graph->nodes, like->nodes.count);
+    mw_vec_reserve(graph->arena, &graph->values, like->values.count);
     graph->names->capacity = like->names->capacity;
     graph->names->slots = MW_NEW(graph->arena, MwNameSlot, like->names->capacity);
 }

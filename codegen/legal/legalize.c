@@ -88,16 +88,16 @@ static void need(const MwGraph *graph, bool *needed, MwValueId value)
 }
 
 /* [nodes] whether a result of the program depends on the node. */
-static bool *find_needed(const MwGraph *graph)
+static bool *find_needed(MwArena *arena, const MwGraph *graph)
 {
-    bool *needed = MW_NEW(graph->arena, bool, graph->nodes.count);
+    bool *needed = MW_NEW(arena, bool, graph->nodes.count);
     for (int i = 0; i < graph->metrics.count; i++)
         need(graph, needed, graph->metrics.at[i].value);
     for (int i = 0; i < graph->outputs.count; i++)
         need(graph, needed, graph->outputs.at[i].value);
     for (int i = 0; i < graph->assigns.count; i++)
         need(graph, needed, graph->assigns.at[i].value);
-    const MwLoops loops = mw_loops(graph->arena, graph);
+    const MwLoops loops = mw_loops(arena, graph);
     for (int from = graph->nodes.count - 1; from >= 0; from = mw_loops_need_next(&loops, needed))
         for (int n = from; n >= 0; n--) {
             const MwNode *taker = node_of_operands(graph, &graph->nodes.at[n]);
@@ -108,13 +108,25 @@ static bool *find_needed(const MwGraph *graph)
     return needed;
 }
 
-MwLegal *mw_legalize(const MwGraph *local, const MwBackendInfo *backend)
+/* The tables grow with the values of the legal graph. Their entries are large, and the copies and
+ * casts of most graphs add less than a quarter to the values. */
+static void make_room(MwLegalizer *l, int values)
 {
-    bool *needed = find_needed(local);
-    MwLegalizer l = {.rewrite = mw_rewrite_begin(local)};
-    l.legal = MW_NEW(local->arena, MwLegal, 1);
+    const int room = values + values / 4;
+    mw_vec_reserve(l->legal->graph->arena, &l->legal->views, room);
+    mw_vec_reserve(l->scratch, &l->forms, room);
+}
+
+MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *backend)
+{
+    MwGraph from = *local;
+    from.arena = arena;
+    MwLegalizer l = {.rewrite = mw_rewrite_begin(&from), .scratch = mw_arena_new()};
+    bool *needed = find_needed(l.scratch, local);
+    l.legal = MW_NEW(arena, MwLegal, 1);
     l.legal->graph = l.rewrite.to;
     l.legal->backend = backend;
+    make_room(&l, local->values.count);
     for (int i = 0; i < local->nodes.count; i++) {
         l.source = i;
         bool is_source = mw_op_info(local->nodes.at[i].op)->lowering == MW_LOWER_SOURCE;
@@ -126,6 +138,7 @@ MwLegal *mw_legalize(const MwGraph *local, const MwBackendInfo *backend)
     store_ends(&l);
     l.legal->form = l.rewrite.value;
     l.legal->form_count = local->values.count;
-    l.legal->loops = mw_loops(local->arena, l.legal->graph);
+    l.legal->loops = mw_loops(arena, l.legal->graph);
+    mw_arena_free(&l.scratch);
     return l.legal;
 }

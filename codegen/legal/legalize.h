@@ -5,8 +5,8 @@
 
 #include "codegen/legal/legal.h"
 
-/* The legal graph lies in the arena of `local`. Nodes that no result of the program depends on
- * are left out. */
-MwLegal *mw_legalize(const MwGraph *local, const MwBackendInfo *backend);
+/* The legal graph of `local`, in `arena`. Nodes that no result of the program depends on are left
+ * out. */
+MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *backend);
 
 #endif

@@ -83,16 +83,15 @@ static bool op_is_view(MwOp op)
 
 static void note_result(MwLegalizer *l, const MwView *view)
 {
-    MwArena *arena = l->legal->graph->arena;
-    mw_vec_push(arena, &l->legal->views, *view);
-    memset(mw_vec_add(arena, &l->forms), -1, sizeof(MwLegalForms));
+    mw_vec_push(l->legal->graph->arena, &l->legal->views, *view);
+    memset(mw_vec_add(l->scratch, &l->forms), -1, sizeof(MwLegalForms));
 }
 
 /* Finds the views that the results of the view operator `spec` are. False if strides cannot
  * express one. */
 static bool find_views(const MwLegalizer *l, const MwNodeSpec *spec, MwView **views, int *count)
 {
-    MwArena *arena = l->legal->graph->arena;
+    MwArena *arena = l->scratch;
     const MwTensor *from = mw_legal_tensor(l, spec->operands[0]);
     MwShapeQuery query = {.op = spec->op,
                           .operands = from,

@@ -17,6 +17,7 @@ typedef struct {
 typedef struct {
     MwRewrite rewrite; /* from the local graph to legal->graph */
     MwLegal *legal;
+    MwArena *scratch; /* for what is not needed when the legal graph is there */
     int32_t source;   /* the local node that nodes are being added for */
     const char *name; /* the name that their results are named after */
     /* For each legal value and type that was needed dense: the dense value, and the phase that

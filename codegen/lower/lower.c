@@ -131,9 +131,8 @@ static void forget_refs(MwLower *l)
     }
 }
 
-MwKernelDef *mw_lower_unit(MwLower *l, int unit)
+MwKernelDef *mw_lower_unit(MwLower *l, int unit, MwArena *arena)
 {
-    MwArena *arena = l->legal->graph->arena;
     l->unit = &l->units->units.at[unit];
     l->kernel = MW_NEW(arena, MwKernelDef, 1);
     l->kernel->arena = arena;

@@ -7,7 +7,7 @@
 
 MwLower mw_lower_begin(const MwLegal *legal, const MwUnits *units, const int32_t *buffer,
                        const MwMeshShape *mesh);
-/* The kernel of a unit; its operands are named by their buffers. */
-MwKernelDef *mw_lower_unit(MwLower *l, int unit);
+/* The kernel of a unit, in `arena`; its operands are named by their buffers. */
+MwKernelDef *mw_lower_unit(MwLower *l, int unit, MwArena *arena);
 
 #endif

@@ -22,7 +22,8 @@
 #include <math.h>
 
 typedef struct {
-    MwArena *arena;
+    MwArena *arena; /* of the plan */
+    MwArena *work;  /* for legal graphs, units and storage, which nothing needs afterwards */
     const MwCompilation *compilation;
     const MwBackendInfo *backend;
     MwKernelPool *pool;
@@ -182,7 +183,7 @@ static void build_programs(const Builder *b, MwStageBuilder *s, int first_operat
                          .legal = s->legal,
                          .units = s->units,
                          .storage = &s->storage,
-                         .kernels = s->kernels,
+                         .calls = s->calls,
                          .model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh),
                          .pool = b->pool};
     for (int phase = 0; phase < MW_PHASE_UPDATE; phase++) {
@@ -231,22 +232,28 @@ static void build_tasks(const Builder *b, int index, MwPlanMesh *mesh)
 
 /* ---- Meshes ---- */
 
-/* The kernels, as soon as their operands have buffers: memory that they work in gets one too. */
+/* The call of the kernel of a unit. Memory that the kernel works in gets a buffer. */
+static MwKernelCall lower_kernel(const Builder *b, MwStageBuilder *s, MwLower *lower, int unit)
+{
+    MwArena *scratch = mw_arena_new();
+    MwKernelDef *kernel = mw_lower_unit(lower, unit, scratch);
+    const int64_t bytes = b->pool->printer->scratch_bytes(scratch, kernel);
+    if (bytes)
+        mw_kernel_add_scratch(
+            kernel, mw_storage_add_scratch(&s->storage, unit, bytes, kernel->is_flat), bytes);
+    const MwKernelCall call = mw_kernel_pool_call(b->pool, kernel);
+    mw_arena_free(&scratch);
+    return call;
+}
+
+/* Lowers the kernels, one after another, as soon as their operands have buffers. */
 static void lower_kernels(const Builder *b, MwStageBuilder *s)
 {
     MwLower lower = mw_lower_begin(s->legal, s->units, s->storage.buffer, &s->stage->local->mesh);
-    int count = s->units->units.count;
-    s->kernels = MW_NEW(b->arena, MwKernelDef *, count);
-    for (int u = 0; u < count; u++) {
-        if (!s->units->units.at[u].is_kernel)
-            continue;
-        MwKernelDef *kernel = mw_lower_unit(&lower, u);
-        int64_t bytes = b->pool->printer->scratch_bytes(b->arena, kernel);
-        if (bytes)
-            mw_kernel_add_scratch(
-                kernel, mw_storage_add_scratch(&s->storage, u, bytes, kernel->is_flat), bytes);
-        s->kernels[u] = kernel;
-    }
+    s->calls = MW_NEW(b->work, MwKernelCall, s->units->units.count);
+    for (int u = 0; u < s->units->units.count; u++)
+        if (s->units->units.at[u].is_kernel)
+            s->calls[u] = lower_kernel(b, s, &lower, u);
 }
 
 static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanMesh *mesh)
@@ -258,7 +265,7 @@ static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanM
                           .stage = &b->compilation->stages[index],
                           .flight = mw_staging_flight(staging_of(b), index),
                           .mesh = mesh};
-    s->legal = mw_legalize(s->stage->local->graph, b->backend);
+    s->legal = mw_legalize(b->work, s->stage->local->graph, b->backend);
     s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal));
     s->order = mw_order_units(s->legal, s->units);
     MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
@@ -330,7 +337,7 @@ static void build_stage(Builder *b, int index)
 static void build_mesh(Builder *b, int index)
 {
     MwPlanMesh *mesh = &b->plan->meshes[index];
-    MwMeshStorage storage = {.arena = b->arena};
+    MwMeshStorage storage = {.arena = b->work};
     int stages = staging_of(b)->mesh_count;
     *mesh = (MwPlanMesh){.shape = b->compilation->stages[index].local->mesh,
                          .first_rank = staging_of(b)->meshes[index].first_device};
@@ -521,12 +528,32 @@ static bool check_memory(const Builder *b, MwCompilation *c, MwDiags *diags)
     return false;
 }
 
+/* Fills the plan; false if it does not fit, or the backend cannot run it. */
+static bool build(Builder *b, MwCompilation *compilation, MwDiags *diags)
+{
+    if (!check_routines(b, diags))
+        return false;
+    for (int i = 0; i < staging_of(b)->mesh_count; i++)
+        build_mesh(b, i);
+    if (!check_memory(b, compilation, diags))
+        return false;
+    build_transfers(b);
+    predict_stages(b);
+    build_alternatives(b);
+    b->plan->step_s = predict_step(b, diags);
+    b->plan->kernels = b->pool->kernels.at;
+    b->plan->kernel_count = b->pool->kernels.count;
+    b->plan->kernel_source = mw_kernel_pool_source(b->pool);
+    return true;
+}
+
 MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *diags)
 {
     const MwStaging *staging = &compilation->staging;
     MwArena *arena = compilation->arena;
     const MwBackendInfo *backend = mw_backend_named(compilation->cluster->backend);
     Builder b = {.arena = arena,
+                 .work = mw_arena_new_within(arena),
                  .compilation = compilation,
                  .backend = backend,
                  .pool = mw_kernel_pool_new(arena, mw_kernel_printer(backend->id)),
@@ -545,18 +572,7 @@ MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *d
                        .mesh_count = staging->mesh_count,
                        .stages = MW_NEW(arena, MwPlanStage, staging->stage_count),
                        .stage_count = staging->stage_count};
-    if (!check_routines(&b, diags))
-        return NULL;
-    for (int i = 0; i < staging->mesh_count; i++)
-        build_mesh(&b, i);
-    if (!check_memory(&b, compilation, diags))
-        return NULL;
-    build_transfers(&b);
-    predict_stages(&b);
-    build_alternatives(&b);
-    b.plan->step_s = predict_step(&b, diags);
-    b.plan->kernels = b.pool->kernels.at;
-    b.plan->kernel_count = b.pool->kernels.count;
-    b.plan->kernel_source = mw_kernel_pool_source(b.pool);
-    return b.plan;
+    const bool good = build(&b, compilation, diags);
+    mw_arena_free(&b.work);
+    return good ? b.plan : NULL;
 }

@@ -51,24 +51,18 @@ static double stream_s(const MwEmitter *e, double flops, double bytes)
 
 static bool emit_kernel(MwEmitter *e, int u, MwPlanInstr *out)
 {
-    const MwUnit *unit = &e->units->units.at[u];
-    const MwKernelDef *kernel = e->kernels[u];
-    if (mw_kernel_is_idle(kernel))
+    const MwKernelCall *call = &e->calls[u];
+    if (call->body < 0)
         return false;
-    MwPlanInstr instr =
-        new_instr(e, MW_INSTR_KERNEL, mw_kernel_pool_add(e->pool, e->legal, unit, kernel),
-                  kernel->operands.count, kernel->args.count);
-    for (int i = 0; i < kernel->operands.count; i++) {
-        const MwKernelOperand *operand = &kernel->operands.at[i];
-        MwAccess access = operand->reads ? MW_ACCESS_READ : MW_ACCESS_WRITE;
-        if (operand->reads && operand->writes)
-            access = MW_ACCESS_READ_WRITE;
-        instr.operands[i] = (MwPlanOperand){operand->buffer, access};
-    }
-    for (int i = 0; i < kernel->args.count; i++)
-        instr.args[i] = kernel->args.at[i];
-    instr.time_s = stream_s(e, mw_kernel_flops(kernel), mw_kernel_bytes(kernel));
-    *out = instr;
+    *out = (MwPlanInstr){
+        .kind = MW_INSTR_KERNEL,
+        .target = mw_kernel_pool_use(e->pool, e->legal, &e->units->units.at[u], call->body),
+        .operands = call->operands,
+        .operand_count = call->operand_count,
+        .args = call->args,
+        .arg_count = call->arg_count,
+        .time_s = stream_s(e, call->flops, call->bytes),
+        .operator_index = -1};
     return true;
 }
 

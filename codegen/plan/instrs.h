@@ -13,8 +13,8 @@ typedef struct {
     const MwLegal *legal;
     const MwUnits *units;
     const MwStorage *storage;
-    MwKernelDef *const *kernels; /* [units] NULL: not a kernel */
-    MwCostModel model;           /* of the mesh: predicts how long each instruction takes */
+    const MwKernelCall *calls; /* [units] of those that are kernels */
+    MwCostModel model;         /* of the mesh: predicts how long each instruction takes */
     MwKernelPool *pool;
 } MwEmitter;
 

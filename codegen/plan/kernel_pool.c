@@ -43,43 +43,76 @@ static const char *kernel_name(MwArena *arena, const MwLegal *legal, const MwUni
     return text.at;
 }
 
-static int find_kernel(const MwKernelPool *pool, const char *body, uint64_t hash)
+static int find_body(const MwKernelPool *pool, const char *text, uint64_t hash)
 {
     for (int i = 0; i < pool->bodies.count; i++)
-        if (pool->bodies.at[i].hash == hash && strcmp(pool->bodies.at[i].body, body) == 0)
+        if (pool->bodies.at[i].hash == hash && strcmp(pool->bodies.at[i].text, text) == 0)
             return i;
     return -1;
 }
 
-static int add_kernel(MwKernelPool *pool, const MwLegal *legal, const MwUnit *unit,
-                      const MwKernelDef *kernel, MwKernelBody body)
+/* Most bodies are there already, so that they are printed beside the pool. */
+static int add_body(MwKernelPool *pool, const MwKernelDef *kernel)
 {
-    const int index = pool->kernels.count;
-    const char *name = kernel_name(pool->arena, legal, unit, index);
-    mw_kernel_print(&pool->source, name, unit_comment(pool->arena, legal, unit), body.body);
-    mw_vec_push(pool->arena, &pool->bodies, body);
-    mw_vec_push(pool->arena, &pool->kernels,
-                ((MwPlanKernel){.name = name,
-                                .operand_count = kernel->operands.count,
-                                .arg_count = kernel->args.count,
-                                .takes_sets = kernel->is_flat}));
+    MwArena *scratch = mw_arena_new();
+    MwText text = {.arena = scratch};
+    pool->printer->body(&text, kernel);
+    const uint64_t hash = mw_hash_bytes(text.at, text.bytes);
+    int index = find_body(pool, text.at, hash);
+    if (index < 0) {
+        index = pool->bodies.count;
+        mw_vec_push(pool->arena, &pool->bodies,
+                    ((MwKernelBody){.hash = hash,
+                                    .text = mw_arena_strdup(pool->arena, text.at),
+                                    .kernel = -1,
+                                    .operand_count = kernel->operands.count,
+                                    .arg_count = kernel->args.count,
+                                    .takes_sets = kernel->is_flat}));
+    }
+    mw_arena_free(&scratch);
     return index;
 }
 
-/* Most bodies are there already, so that they are printed beside the pool. */
-int mw_kernel_pool_add(MwKernelPool *pool, const MwLegal *legal, const MwUnit *unit,
-                       const MwKernelDef *kernel)
+static MwAccess access_of(const MwKernelOperand *operand)
 {
-    MwArena *scratch = mw_arena_new();
-    MwText body = {.arena = scratch};
-    pool->printer->body(&body, kernel);
-    const uint64_t hash = mw_hash_bytes(body.at, body.bytes);
-    int index = find_kernel(pool, body.at, hash);
-    if (index < 0)
-        index = add_kernel(pool, legal, unit, kernel,
-                           (MwKernelBody){hash, mw_arena_strdup(pool->arena, body.at)});
-    mw_arena_free(&scratch);
-    return index;
+    if (operand->reads && operand->writes)
+        return MW_ACCESS_READ_WRITE;
+    return operand->reads ? MW_ACCESS_READ : MW_ACCESS_WRITE;
+}
+
+MwKernelCall mw_kernel_pool_call(MwKernelPool *pool, const MwKernelDef *kernel)
+{
+    if (mw_kernel_is_idle(kernel))
+        return (MwKernelCall){.body = -1};
+    const int operands = kernel->operands.count, args = kernel->args.count;
+    const MwKernelCall call = {
+        .body = add_body(pool, kernel),
+        .operands = MW_NEW(pool->arena, MwPlanOperand, operands),
+        .operand_count = operands,
+        .args = mw_arena_dup(pool->arena, kernel->args.at, sizeof(MwPlanArg) * (size_t)args),
+        .arg_count = args,
+        .flops = mw_kernel_flops(kernel),
+        .bytes = mw_kernel_bytes(kernel)};
+    for (int i = 0; i < operands; i++)
+        call.operands[i] =
+            (MwPlanOperand){kernel->operands.at[i].buffer, access_of(&kernel->operands.at[i])};
+    return call;
+}
+
+int mw_kernel_pool_use(MwKernelPool *pool, const MwLegal *legal, const MwUnit *unit, int body)
+{
+    MwKernelBody *of = &pool->bodies.at[body];
+    if (of->kernel >= 0)
+        return of->kernel;
+    of->kernel = pool->kernels.count;
+    const char *name = kernel_name(pool->arena, legal, unit, of->kernel);
+    mw_kernel_print(&pool->source, name, unit_comment(pool->arena, legal, unit), of->text);
+    mw_vec_push(pool->arena, &pool->kernels,
+                ((MwPlanKernel){.name = name,
+                                .operand_count = of->operand_count,
+                                .arg_count = of->arg_count,
+                                .takes_sets = of->takes_sets}));
+    return of->kernel;
 }
 
 MwKernelPool *mw_kernel_pool_new(MwArena *arena, const MwKernelPrinter *printer)

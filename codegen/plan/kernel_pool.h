@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The kernels of a plan as text. Kernels with equal bodies are one, whichever stage or mesh calls
- * them. */
+ * them. The pool grows with the different bodies, and not with the kernels that are lowered. */
 #ifndef MW_CODEGEN_PLAN_KERNEL_POOL_H
 #define MW_CODEGEN_PLAN_KERNEL_POOL_H
 
@@ -9,24 +9,38 @@
 #include "codegen/print/printer.h"
 
 typedef struct {
-    uint64_t hash; /* of the body */
-    const char *body;
+    uint64_t hash; /* of the text */
+    const char *text;
+    int kernel; /* index of its kernel; -1: no instruction calls it yet */
+    int operand_count, arg_count;
+    bool takes_sets;
 } MwKernelBody;
+
+/* How a unit calls its kernel. */
+typedef struct {
+    int body; /* index in the pool; -1: there is nothing to do */
+    MwPlanOperand *operands;
+    MwPlanArg *args;
+    int operand_count, arg_count;
+    double flops, bytes; /* for the cost model */
+} MwKernelCall;
 
 typedef struct {
     MwArena *arena;
     const MwKernelPrinter *printer;
     MW_VEC(MwPlanKernel) kernels;
-    MW_VEC(MwKernelBody) bodies; /* [kernels] */
-    MwText source;               /* the prelude, and the functions so far */
+    MW_VEC(MwKernelBody) bodies;
+    MwText source; /* the prelude, and the functions so far */
 } MwKernelPool;
 
 MwKernelPool *mw_kernel_pool_new(MwArena *arena, const MwKernelPrinter *printer);
 
-/* Index of the kernel whose body `kernel` has, a new one if there is none; it is named after the
- * operators of `unit`, and its comment says where in the model they stand. */
-int mw_kernel_pool_add(MwKernelPool *pool, const MwLegal *legal, const MwUnit *unit,
-                       const MwKernelDef *kernel);
+/* The call of a kernel that is complete, whose body the pool keeps. */
+MwKernelCall mw_kernel_pool_call(MwKernelPool *pool, const MwKernelDef *kernel);
+
+/* Index of the kernel with a body. The first time it is named after the operators of `unit`, and
+ * its comment says where in the model they stand. */
+int mw_kernel_pool_use(MwKernelPool *pool, const MwLegal *legal, const MwUnit *unit, int body);
 
 /* The text of all kernels: prelude, functions, table. To be called once, at the end. */
 const char *mw_kernel_pool_source(MwKernelPool *pool);

@@ -16,7 +16,7 @@ typedef struct {
     MwFlight flight;
     MwOrder order;
     MwStorage storage;
-    MwKernelDef **kernels; /* [units] NULL: not a kernel */
+    MwKernelCall *calls; /* [units] of those that are kernels */
     MwPlanMesh *mesh;
     int program[MW_PHASE_COUNT]; /* index of the stage's programs in those of the mesh; -1: none */
     MwPlanProgram update;        /* part of the update, which is one program for all stages */
