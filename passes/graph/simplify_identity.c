@@ -4,6 +4,7 @@
 #include "passes/graph/simplify_rules.h"
 
 #include "ir/build.h"
+#include "ir/einsum.h"
 
 static const MwNode *operand_node(const MwSimplifyContext *context, int k)
 {
@@ -228,6 +229,17 @@ static MwValueId simplify_reduce(const MwSimplifyContext *context)
     return shaped(context, MW_OP_RESHAPE, context->operands[0]);
 }
 
+/* An einsum of one operand whose letters are those of the result, in order. */
+static MwValueId simplify_einsum(const MwSimplifyContext *context)
+{
+    MwEinsum einsum;
+    MW_ASSERT(!mw_einsum_parse(mw_node_text(context->node, MW_ATTR_EQUATION), &einsum));
+    bool is_identity = einsum.operand_count == 1 && einsum.rank[0] == einsum.result_rank;
+    for (int d = 0; is_identity && d < einsum.result_rank; d++)
+        is_identity = einsum.operand[0][d] == einsum.result[d];
+    return is_identity ? if_same_type(context, context->operands[0]) : mw_no_value();
+}
+
 /* A concatenation of one operand, or of all results of a split in order. */
 static MwValueId simplify_concat(const MwSimplifyContext *context)
 {
@@ -287,6 +299,8 @@ MwValueId mw_simplify_identity(const MwSimplifyContext *context)
     case MW_OP_REDUCE_SUM:
     case MW_OP_REDUCE_MAX:
         return simplify_reduce(context);
+    case MW_OP_EINSUM:
+        return simplify_einsum(context);
     case MW_OP_CONCAT:
         return simplify_concat(context);
     default:

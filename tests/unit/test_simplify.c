@@ -26,6 +26,9 @@ static const struct {
     const char *statements, *y;
 } cases[] = {
     {"y = mul(x, one)", "x"},
+    {"y = einsum(x, equation = \"ab->ab\")", "x"},
+    {"y = einsum(x, equation = \"ab->ba\")", "einsum(x)"},
+    {"y = einsum(h, equation = \"a->a\", type = f32)", "einsum(h)"},
     {"y = mul(one, x)", "x"},
     {"y = mul(x, minus)", "neg(x)"},
     {"t = constant(type = f32, value = 1, shape = [2, 3])\ny = mul(s, t)", "mul(s, t)"},
