@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The function einsum: up to 16 operands, contracted two at a time.
  *
- * Dimensions that "..." stands for get letters of their own.
+ * Dimensions that "..." stands for get letters of their own. Where an operand has a letter twice,
+ * its diagonal takes its place.
  *
  * The pair that takes the fewest multiplications is contracted first (the first of equal ones), and
  * its result keeps the letters that are still needed. */
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "frontend/functions/expansions.h"
 
+#include <ctype.h>
 #include <string.h>
 
 typedef struct {
@@ -47,17 +49,27 @@ static bool read_equation(MwExpander *ex, const MwCall *call, const char *equati
     return true;
 }
 
+/* Whether operand k has as many dimensions as its term has letters. */
+static bool fits_letters(MwExpander *ex, const MwCall *call, const char *equation, MwValueId value,
+                         int k, int letters)
+{
+    char text[MW_TENSOR_TEXT_BYTES];
+    const MwTensor *operand = mw_value_tensor(ex->graph, value);
+    if (letters == operand->rank)
+        return true;
+    mw_expand_error(ex, call->site.span, "\"%s\" has %d letters for operand %d, %s", equation,
+                    letters, k, mw_tensor_text(operand, text));
+    return false;
+}
+
 /* Checks that each operand fits its letters, and notes the size of each letter. */
 static bool bind_sizes(MwExpander *ex, const MwCall *call, const char *equation, Contraction *c)
 {
     char text[MW_TENSOR_TEXT_BYTES];
     for (int k = 0; k < c->count; k++) {
         const MwTensor *operand = mw_value_tensor(ex->graph, c->value[k]);
-        if ((int)strlen(c->letters[k]) != operand->rank) {
-            mw_expand_error(ex, call->site.span, "\"%s\" has %d letters for operand %d, %s",
-                            equation, (int)strlen(c->letters[k]), k, mw_tensor_text(operand, text));
+        if (!fits_letters(ex, call, equation, c->value[k], k, (int)strlen(c->letters[k])))
             return false;
-        }
         for (int d = 0; d < operand->rank; d++) {
             int64_t *size = &c->size[(int)c->letters[k][d]];
             if (*size && *size != operand->dim[d]) {
@@ -193,13 +205,20 @@ static void find_unused(const char *equation, char unused[MW_MAX_RANK])
     memset(unused + count, alphabet[0], (size_t)(MW_MAX_RANK - count));
 }
 
+/* How many letters the term has that begins at `term`. */
+static int count_letters(const char *term)
+{
+    int count = 0;
+    for (; *term && *term != ',' && *term != '-'; term++)
+        count += *term != ' ' && *term != '.';
+    return count;
+}
+
 /* The dimensions of an operand of `rank` that its term, which begins at `term`, has no letters for.
  */
 static int unnamed_dims(const char *term, int rank)
 {
-    for (; *term && *term != ',' && *term != '-'; term++)
-        rank -= *term != ' ' && *term != '.';
-    return (int)mw_min(mw_max(rank, 0), MW_MAX_RANK);
+    return (int)mw_min(mw_max(rank - count_letters(term), 0), MW_MAX_RANK);
 }
 
 /* The equation with letters in the place of each "...". Dimensions of operands align from the
@@ -231,6 +250,68 @@ static const char *spell_dots(MwExpander *ex, const char *equation, const MwValu
     return text.at;
 }
 
+/* ---- Letters that an operand has twice ---- */
+
+/* The elements of x at equal places along dimensions a and b; the result lacks dimension b. */
+static MwValueId take_diagonal(MwExpander *ex, MwSite site, MwValueId x, int a, int b)
+{
+    MwTensor places = *mw_value_tensor(ex->graph, x);
+    int64_t perm[MW_MAX_RANK];
+    for (int d = 0; d < places.rank; d++)
+        perm[d] = d < b ? d : d + 1;
+    perm[places.rank - 1] = b;
+    const MwValueId rows = b == places.rank - 1 ? x : mw_emit_transpose(ex, site, x, perm);
+    mw_tensor_remove_dim(&places, b);
+    places.type = MW_I32;
+    return mw_emit_binary(ex, site, MW_OP_PICK, rows, mw_emit_iota(ex, site, &places, a));
+}
+
+/* Puts the diagonal of operand k along dimensions a and b, of one letter, in its place. */
+static bool replace_by_diagonal(MwExpander *ex, const char *equation, Contraction *c, int k, int a,
+                                int b)
+{
+    const MwCall *call = c->call;
+    const MwTensor *operand = mw_value_tensor(ex->graph, c->value[k]);
+    if (operand->dim[a] != operand->dim[b]) {
+        char text[MW_TENSOR_TEXT_BYTES];
+        mw_expand_error(ex, call->site.span,
+                        "\"%s\" has one letter for dimensions %d and %d of operand %d, %s, which "
+                        "differ in size",
+                        equation, a, b, k, mw_tensor_text(operand, text));
+        return false;
+    }
+    c->value[k] = take_diagonal(ex, mw_site_inner(call->site), c->value[k], a, b);
+    return mw_has_value(c->value[k]);
+}
+
+/* The equation without the letters that stand in an operand before; diagonals take the place of
+ * those operands. NULL after an error. */
+static const char *spell_diagonals(MwExpander *ex, const char *equation, Contraction *c)
+{
+    MwText text = {.arena = ex->arena};
+    char letters[MW_MAX_RANK]; /* of the operand as it is, up to the place in the equation */
+    int k = 0, rank = 0, all = count_letters(equation);
+    const char *at = equation;
+    for (; *at && *at != '-'; at++) {
+        const bool is_letter = isalpha((unsigned char)*at);
+        const char *first = is_letter ? memchr(letters, *at, (size_t)rank) : NULL;
+        if (first && k < c->count) {
+            if (!fits_letters(ex, c->call, equation, c->value[k], k, all) ||
+                !replace_by_diagonal(ex, equation, c, k, (int)(first - letters), rank))
+                return NULL;
+            all--;
+            continue;
+        }
+        mw_text_add_n(&text, at, 1);
+        if (is_letter && rank < MW_MAX_RANK)
+            letters[rank++] = *at;
+        if (*at == ',')
+            k++, rank = 0, all = count_letters(at + 1);
+    }
+    mw_text_add(&text, at);
+    return text.at;
+}
+
 MwTerm mw_function_einsum(MwExpander *ex, const MwCall *call)
 {
     Contraction c = {.call = call};
@@ -251,6 +332,9 @@ MwTerm mw_function_einsum(MwExpander *ex, const MwCall *call)
     }
     if (strstr(equation, dots))
         equation = spell_dots(ex, equation, c.value, c.count);
+    equation = spell_diagonals(ex, equation, &c);
+    if (!equation)
+        return mw_term_none();
     if (c.count > 2) {
         if (!read_equation(ex, call, equation, &c) || !bind_sizes(ex, call, equation, &c))
             return mw_term_none();
