@@ -26,6 +26,7 @@ MwPooled mw_pooled(const MwGraph *graph, const MwNode *node)
     const MwTensor *result = mw_value_tensor(graph, (MwValueId){node->first_result});
     switch (node->op) {
     case MW_OP_MAX_POOL:
+    case MW_OP_MAX_POOL_PICK:
     case MW_OP_SUM_POOL:
         return (MwPooled){.x = a, .y = result};
     case MW_OP_MAX_POOL_GRAD:
@@ -47,19 +48,23 @@ bool mw_windows_give_x(MwOp op)
     return op == MW_OP_CONV_TRANSPOSE || op == MW_OP_MAX_POOL_GRAD || op == MW_OP_SUM_POOL_GRAD;
 }
 
-bool mw_windows_take_x(MwOp op)
+int mw_windows_taken(MwOp op)
 {
+    if (op == MW_OP_MAX_POOL_PICK)
+        return 2;
     return op == MW_OP_MAX_POOL_GRAD || !mw_windows_give_x(op);
 }
 
 MwValueId mw_windows_x(const MwNode *node)
 {
-    return mw_windows_take_x(node->op) ? node->operands[0] : (MwValueId){node->first_result};
+    return mw_windows_taken(node->op) ? node->operands[0] : (MwValueId){node->first_result};
 }
 
-double mw_windows_outside(MwOp op)
+double mw_windows_outside(MwOp op, int k)
 {
-    return op == MW_OP_MAX_POOL || op == MW_OP_MAX_POOL_GRAD ? -INFINITY : 0;
+    const bool is_maximum =
+        op == MW_OP_MAX_POOL || op == MW_OP_MAX_POOL_GRAD || op == MW_OP_MAX_POOL_PICK;
+    return is_maximum && k == 0 ? -INFINITY : 0;
 }
 
 MwWindows mw_windows(const MwGraph *graph, const MwNode *node)

@@ -21,21 +21,23 @@ typedef struct {
     const MwTensor *x, *y;
 } MwPooled;
 
-/* Of a node max_pool, sum_pool or the gradient of one. */
+/* Of a node max_pool, sum_pool, the gradient of one, or max_pool_pick. */
 MwPooled mw_pooled(const MwGraph *graph, const MwNode *node);
 
 /* Whether the operator is of either kind. */
 bool mw_op_has_windows(MwOp op);
-/* Whether operand 0 of an operator of either kind is x, and whether its result is x or its
- * gradient; both for the gradient of a maximum. */
-bool mw_windows_take_x(MwOp op);
+/* How many operands of an operator of either kind windows slide over: operand 0 is x, if any is,
+ * and operand 1 may be of its shape. */
+int mw_windows_taken(MwOp op);
+/* Whether the result of an operator of either kind is x or its gradient; the gradient of a maximum
+ * takes x too. */
 bool mw_windows_give_x(MwOp op);
 
 /* x or its gradient: operand 0 if the operator takes it, else the result. */
 MwValueId mw_windows_x(const MwNode *node);
 
-/* What padding counts as in the windows of the operator, of either kind. */
-double mw_windows_outside(MwOp op);
+/* What padding counts as in the windows of the operator, of either kind, over operand k. */
+double mw_windows_outside(MwOp op, int k);
 
 /* The windows of a node of either kind, all of whose types are known. */
 MwWindows mw_windows(const MwGraph *graph, const MwNode *node);

@@ -108,7 +108,7 @@ static bool shape_given(MwShapeContext *context, MwTensor *tensor)
     return true;
 }
 
-/* Checks that the forward operator, whose result is `wanted`, fits operand k. */
+/* Checks that operand k is as the forward operator has it. */
 static bool want_result(MwShapeContext *context, int k, const MwTensor *wanted)
 {
     const MwTensor *given = mw_shape_operand(context, k);
@@ -165,6 +165,14 @@ bool mw_shape_max_pool_grad(MwShapeContext *context)
     MwTensor y;
     const MwTensor *x = mw_shape_operand(context, 0);
     return pool(context, x, &y) && want_result(context, 1, &y) && mw_shape_give(context, x);
+}
+
+/* (x, v) */
+bool mw_shape_max_pool_pick(MwShapeContext *context)
+{
+    MwTensor y;
+    const MwTensor *x = mw_shape_operand(context, 0);
+    return pool(context, x, &y) && want_result(context, 1, x) && mw_shape_give(context, &y);
 }
 
 /* (d) */

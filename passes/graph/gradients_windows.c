@@ -84,13 +84,32 @@ void mw_gradient_conv_filter_grad(MwGradient *g)
 
 /* ---- Pooling ---- */
 
-void mw_gradient_max_pool(MwGradient *g)
+/* `op` on x, operand 0, and the gradient by the result. */
+static MwValueId at_maxima(MwGradient *g, MwOp op)
 {
     Attrs attrs = {0};
     keep_windows(&attrs, &g->node);
     const MwValueId operands[] = {mw_gradient_operand(g, 0), g->results[0]};
-    g->operands[0] =
-        mw_build(g->graph, NULL, MW_OP_MAX_POOL_GRAD, operands, 2, attrs.at, attrs.count);
+    return mw_build(g->graph, NULL, op, operands, 2, attrs.at, attrs.count);
+}
+
+void mw_gradient_max_pool(MwGradient *g)
+{
+    g->operands[0] = at_maxima(g, MW_OP_MAX_POOL_GRAD);
+}
+
+/* Both are linear in operand 1, and each is the transpose of the other. Where maxima lie does not
+ * change with x but at kinks. */
+void mw_gradient_max_pool_grad(MwGradient *g)
+{
+    if (g->wanted[1])
+        g->operands[1] = at_maxima(g, MW_OP_MAX_POOL_PICK);
+}
+
+void mw_gradient_max_pool_pick(MwGradient *g)
+{
+    if (g->wanted[1])
+        g->operands[1] = at_maxima(g, MW_OP_MAX_POOL_GRAD);
 }
 
 void mw_gradient_sum_pool(MwGradient *g)

@@ -56,9 +56,9 @@ MwBorders mw_borders(const MwGraph *graph, MwNodeId id, const MwStrategy *strate
     const MwNode *node = mw_node(graph, id);
     if (!mw_op_has_windows(node->op))
         return (MwBorders){0};
-    MwBorders borders = {.takes = mw_windows_take_x(node->op),
-                         .gives = mw_windows_give_x(node->op),
-                         .outside = mw_windows_outside(node->op)};
+    MwBorders borders = {.takes = mw_windows_taken(node->op), .gives = mw_windows_give_x(node->op)};
+    for (int k = 0; k < borders.takes; k++)
+        borders.outside[k] = mw_windows_outside(node->op, k);
     const MwSpec spec = borders.takes ? strategy->operands[0] : strategy->results[0];
     const MwWindows windows = mw_windows(graph, node);
     borders.block = mw_spec_local(spec, mw_value_tensor(graph, mw_windows_x(node)), &model->mesh);
@@ -129,8 +129,9 @@ static void add_exchange(Path *path, const MwBorders *borders, int i, int64_t fi
 MwReshardPath mw_borders_path(MwArena *arena, const MwBorders *borders, const MwCostModel *model)
 {
     Path path = {.arena = arena, .model = model};
-    for (int i = 0; i < borders->count && borders->takes; i++)
-        add_exchange(&path, borders, i, borders->at[i].after, borders->at[i].before);
+    for (int k = 0; k < borders->takes; k++)
+        for (int i = 0; i < borders->count; i++)
+            add_exchange(&path, borders, i, borders->at[i].after, borders->at[i].before);
     for (int i = 0; i < borders->count && borders->gives; i++)
         add_exchange(&path, borders, i, borders->at[i].before, borders->at[i].after);
     MwReshardPath found = {.steps = path.steps.at, .count = path.steps.count};
@@ -313,10 +314,9 @@ static Neighbours exchange(const Exchange *e, const MwBorder *border, MwValueId 
                               : exchange_among_all(e, border, firsts, lasts, outside);
 }
 
-static MwValueId take(const Exchange *e, const MwBorder *border, MwValueId x)
+static MwValueId take(const Exchange *e, const MwBorder *border, MwValueId x, double outside)
 {
-    const Neighbours neighbours =
-        exchange(e, border, x, border->after, border->before, e->borders->outside);
+    const Neighbours neighbours = exchange(e, border, x, border->after, border->before, outside);
     MwValueId parts[3];
     int count = 0;
     if (mw_has_value(neighbours.before))
@@ -343,12 +343,12 @@ static MwValueId give(const Exchange *e, const MwBorder *border, MwValueId x)
     return block;
 }
 
-MwValueId mw_borders_take(MwGraph *local, const MwBorders *borders, const MwMeshShape *mesh,
+MwValueId mw_borders_take(MwGraph *local, const MwBorders *borders, const MwMeshShape *mesh, int k,
                           MwValueId x, const char *name)
 {
     const Exchange e = {.graph = local, .borders = borders, .mesh = mesh, .name = name};
     for (int i = 0; i < borders->count; i++)
-        x = take(&e, &borders->at[i], x);
+        x = take(&e, &borders->at[i], x, borders->outside[k]);
     return x;
 }
 

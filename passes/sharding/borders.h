@@ -30,11 +30,12 @@ typedef struct {
 } MwBorder;
 
 typedef struct {
-    bool takes, gives; /* x is operand 0; the result is x or its gradient */
+    int takes;  /* operands, from the first on, that are x or of its shape (mw_windows_taken) */
+    bool gives; /* the result is x or its gradient */
     int count;
     MwBorder at[MW_MAX_WINDOW_DIMS];
-    MwTensor block; /* of x on one device */
-    double outside; /* what lies beyond the ends of x */
+    MwTensor block;    /* of x on one device */
+    double outside[2]; /* [takes] what lies beyond the ends of an operand */
 } MwBorders;
 
 /* The borders of node `id`; count is 0 if it has no windows, or no spatial dimension is split. */
@@ -47,9 +48,10 @@ double mw_borders_s(MwArena *arena, const MwBorders *borders, const MwCostModel 
 /* The collectives that exchange them, in `arena`; the steps have no specs. */
 MwReshardPath mw_borders_path(MwArena *arena, const MwBorders *borders, const MwCostModel *model);
 
-/* Both add nodes to a local graph: the first from the block `x` to the block with its borders, the
- * second the other way. `name` is that of x. */
-MwValueId mw_borders_take(MwGraph *local, const MwBorders *borders, const MwMeshShape *mesh,
+/* Both add nodes to a local graph: the first from the block `x` of operand k to the block with its
+ * borders, the second from the result with borders to the block. `name` is that of the operand or
+ * result. */
+MwValueId mw_borders_take(MwGraph *local, const MwBorders *borders, const MwMeshShape *mesh, int k,
                           MwValueId x, const char *name);
 MwValueId mw_borders_give(MwGraph *local, const MwBorders *borders, const MwMeshShape *mesh,
                           MwValueId x, const char *name);

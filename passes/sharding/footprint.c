@@ -68,15 +68,15 @@ static void add_copies(Footprint *f)
     }
 }
 
-/* Bytes of a block with its borders by the sharding, or the greatest by any: where a dimension is
- * split, a block is half of it at most. */
+/* Bytes of the blocks with borders of a node by the sharding, or the greatest by any: where a
+ * dimension is split, a block is half of it at most. */
 static int64_t border_bytes_of(const Footprint *f, MwNodeId id)
 {
     if (f->sharding) {
         const MwBorders borders =
             mw_borders(f->graph, id, mw_sharding_strategy(f->sharding, id), &f->intra->model);
         const MwTensor tensor = mw_borders_tensor(&borders);
-        return borders.count ? mw_tensor_bytes(&tensor) : 0;
+        return borders.count ? mw_max(borders.takes, 1) * mw_tensor_bytes(&tensor) : 0;
     }
     const MwNode *node = mw_node(f->graph, id);
     const MwWindows windows = mw_windows(f->graph, node);
@@ -87,7 +87,7 @@ static int64_t border_bytes_of(const Footprint *f, MwNodeId id)
                       most = mw_max(reach.before, 0) + mw_max(reach.after, 0);
         tensor.dim[d + 1] = mw_max(in, in / 2 + most);
     }
-    return mw_tensor_bytes(&tensor);
+    return mw_max(mw_windows_taken(node->op), 1) * mw_tensor_bytes(&tensor);
 }
 
 static void add_borders(Footprint *f)

@@ -274,9 +274,9 @@ static void add_local_node(Partition *p, MwNodeId id, MwValueId *operands)
     const MwNode *node = mw_node(p->global, id);
     const MwStrategy *strategy = mw_sharding_strategy(p->sharding, id);
     const MwBorders borders = mw_borders(p->global, id, strategy, &p->sharding->problem->model);
-    if (borders.takes)
-        operands[0] = mw_borders_take(p->graph, &borders, &p->local->mesh, operands[0],
-                                      mw_value(p->global, node->operands[0])->name);
+    for (int k = 0; k < borders.takes; k++)
+        operands[k] = mw_borders_take(p->graph, &borders, &p->local->mesh, k, operands[k],
+                                      mw_value(p->global, node->operands[k])->name);
     MwValueId first = mw_node_result(p->global, id, 0);
     MwTensor given = local_type(p, first, strategy->results[0]);
     MwNodeSpec spec = {.op = node->op,

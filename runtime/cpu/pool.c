@@ -53,7 +53,7 @@ struct Pool {
     void (*visit)(const Pool *pool, int64_t y, int64_t x);
     const MwKernelArg *args;
     int64_t channels;
-    const float *x, *d;
+    const float *x, *d; /* d: the second operand of a gradient, like y, or of a pick, like x */
     float *out;
 };
 
@@ -117,17 +117,14 @@ typedef struct {
     int32_t point[CHANNELS_AT_ONCE];
 } Greatest;
 
-/* The channels from `channel` on of a window: `x` and `out` at a point of it, `d` at its element of
- * y. */
+/* Some channels of a window, at a point of it: their first elements in images like x and like y. */
 typedef struct {
-    const float *restrict x, *restrict d;
-    float *restrict out;
-    int64_t count;
+    int64_t x, y, count;
 } Channels;
 
-static void find_greatest(Greatest *greatest, const Channels *at, int32_t point)
+static void find_greatest(const Pool *pool, Greatest *greatest, const Channels *at, int32_t point)
 {
-    const float *restrict x = at->x;
+    const float *restrict x = pool->x + at->x;
     for (int64_t c = 0; c < at->count; c++) {
         const float most_yet = greatest->most[c];
         const bool stays = x[c] <= most_yet || most_yet != most_yet;
@@ -136,17 +133,27 @@ static void find_greatest(Greatest *greatest, const Channels *at, int32_t point)
     }
 }
 
-static void add_to_greatest(Greatest *greatest, const Channels *at, int32_t point)
+static void add_to_greatest(const Pool *pool, Greatest *greatest, const Channels *at, int32_t point)
 {
-    const float *restrict d = at->d;
-    float *restrict out = at->out;
+    const float *restrict d = pool->d + at->y;
+    float *restrict out = pool->out + at->x;
     for (int64_t c = 0; c < at->count; c++)
         out[c] += greatest->point[c] == point ? d[c] : 0;
 }
 
+static void pick_greatest(const Pool *pool, Greatest *greatest, const Channels *at, int32_t point)
+{
+    const float *restrict v = pool->d + at->x;
+    float *restrict out = pool->out + at->y;
+    for (int64_t c = 0; c < at->count; c++)
+        out[c] = greatest->point[c] == point ? v[c] : out[c];
+}
+
+typedef void Act(const Pool *pool, Greatest *greatest, const Channels *at, int32_t point);
+
 /* Calls `act` for each point of the window inside x, in order. */
 static void each_point(const Pool *pool, const Window *w, int64_t channel, Greatest *greatest,
-                       void (*act)(Greatest *greatest, const Channels *at, int32_t point))
+                       Act *act)
 {
     int64_t begin[MW_WINDOW_DIMS], end[MW_WINDOW_DIMS];
     int32_t count = 0;
@@ -155,16 +162,16 @@ static void each_point(const Pool *pool, const Window *w, int64_t channel, Great
     for (int64_t i = begin[0]; i < end[0]; i++)
         for (int64_t j = begin[1]; j < end[1]; j++)
             for (int64_t k = begin[2]; k < end[2]; k++) {
-                const int64_t first = point(w, i, j, k) + channel;
-                const Channels at = {.x = pool->x + first,
-                                     .d = pool->d + w->y + channel,
-                                     .out = pool->out + first,
+                const Channels at = {.x = point(w, i, j, k) + channel,
+                                     .y = w->y + channel,
                                      .count = mw_min(pool->channels - channel, CHANNELS_AT_ONCE)};
-                act(greatest, &at, count++);
+                act(pool, greatest, &at, count++);
             }
 }
 
-bool mw_cpu_max_pool_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
+/* Calls `act` for each window with its greatest elements; operand 2, an image of the sizes from
+ * `first_size` on, is zero before. */
+static bool at_greatest(void *const *operands, const MwKernelArg *args, int first_size, Act *act)
 {
     const Pool pool = {.args = args,
                        .channels = args[MW_WINDOW_CHANNELS].i,
@@ -172,18 +179,29 @@ bool mw_cpu_max_pool_grad(void *const *operands, const MwKernelArg *args, MwFaul
                        .d = operands[1],
                        .out = operands[2]};
     Window w = first_window(args);
-    (void)fault;
-    fill(&pool, MW_WINDOW_IN, 0);
+    fill(&pool, first_size, 0);
     do
         for (int64_t c = 0; c < pool.channels; c += CHANNELS_AT_ONCE) {
             Greatest greatest = {.point = {0}};
             for (int i = 0; i < CHANNELS_AT_ONCE; i++)
                 greatest.most[i] = -INFINITY;
             each_point(&pool, &w, c, &greatest, find_greatest);
-            each_point(&pool, &w, c, &greatest, add_to_greatest);
+            each_point(&pool, &w, c, &greatest, act);
         }
     while (next_window(&w));
     return true;
+}
+
+bool mw_cpu_max_pool_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    (void)fault;
+    return at_greatest(operands, args, MW_WINDOW_IN, add_to_greatest);
+}
+
+bool mw_cpu_max_pool_pick(void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    (void)fault;
+    return at_greatest(operands, args, MW_WINDOW_OUT, pick_greatest);
 }
 
 /* ---- Sums ---- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pooling on a GPU: routines max_pool, sum_pool and their gradients of runtime/plan/routines.def. A
+/* Pooling on a GPU: routines max_pool, sum_pool, their gradients and max_pool_pick of
+ * runtime/plan/routines.def. A
  * thread does one element of the result after another; neighbouring threads have neighbouring
  * channels. A gradient is gathered from the windows over a point, in order, so that every sum has a
  * fixed order. */
@@ -30,10 +31,10 @@ static __device__ __forceinline__ float pooled(const Windows *w, const void *x, 
     return so_far;
 }
 
-/* Whether the element of channel `channel` at point `x` is the first of the greatest of window
- * `window`; of a NaN, the first. */
-static __device__ __forceinline__ int is_greatest(const Windows *w, const void *x,
-                                                  const Point *window, int channel, int64_t point)
+/* The point whose element of channel `channel` is the first of the greatest of window `window`; of
+ * a NaN, the first. */
+static __device__ __forceinline__ int64_t greatest(const Windows *w, const void *x,
+                                                   const Point *window, int channel)
 {
     const int taps = w->size[0] * w->size[1] * w->size[2];
     int64_t best = -1;
@@ -49,7 +50,7 @@ static __device__ __forceinline__ int is_greatest(const Windows *w, const void *
             most = value;
         }
     }
-    return best == point;
+    return best;
 }
 
 static __global__ void __launch_bounds__(THREADS)
@@ -80,10 +81,23 @@ static __global__ void __launch_bounds__(THREADS)
             if (y < 0)
                 continue;
             const Point window = point_at(y, w.out);
-            if (!x || is_greatest(&w, x, &window, channel, point))
+            if (!x || greatest(&w, x, &window, channel) == point)
                 sum += mw_element_load(d, y * w.channels + channel, w.type);
         }
         mw_element_store(dx, i, w.type, sum);
+    }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    pool_pick(Windows w, const void *__restrict__ x, const void *__restrict__ v, int64_t count,
+              void *__restrict__ y)
+{
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+        const Point window = point_at(i / w.channels, w.out);
+        const int channel = (int)(i % w.channels);
+        const int64_t at = greatest(&w, x, &window, channel);
+        mw_element_store(y, i, w.type, mw_element_load(v, at * w.channels + channel, w.type));
     }
 }
 
@@ -124,6 +138,15 @@ void mw_cuda_sum_pool(void *const *operands, const MwKernelArg *args, void *stre
 void mw_cuda_max_pool_grad(void *const *operands, const MwKernelArg *args, void *stream)
 {
     backward(operands[0], operands[1], operands[2], args, stream);
+}
+
+void mw_cuda_max_pool_pick(void *const *operands, const MwKernelArg *args, void *stream)
+{
+    const Windows w = windows_of(args);
+    const int64_t count = w.batch * volume(w.out) * w.channels;
+    const int blocks = blocks_for(count);
+    MW_LAUNCH(pool_pick, blocks, THREADS, stream,
+              (w, operands[0], operands[1], count, operands[2]));
 }
 
 void mw_cuda_sum_pool_grad(void *const *operands, const MwKernelArg *args, void *stream)

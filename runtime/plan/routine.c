@@ -386,6 +386,7 @@ static bool pool_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
             return false;
     const int64_t all[][3] = {[MW_ROUTINE_MAX_POOL] = {z.x, z.y},
                               [MW_ROUTINE_MAX_POOL_GRAD] = {z.x, z.y, z.x},
+                              [MW_ROUTINE_MAX_POOL_PICK] = {z.x, z.x, z.y},
                               [MW_ROUTINE_SUM_POOL] = {z.x, z.y},
                               [MW_ROUTINE_SUM_POOL_GRAD] = {z.y, z.x}};
     memcpy(bytes, all[routine], sizeof(int64_t) * (size_t)routines[routine].operand_count);

@@ -14,6 +14,7 @@ static void run(Call *call)
     static MwCudaRoutine *const routines[] = {
         [MW_ROUTINE_MAX_POOL] = mw_cuda_max_pool,
         [MW_ROUTINE_MAX_POOL_GRAD] = mw_cuda_max_pool_grad,
+        [MW_ROUTINE_MAX_POOL_PICK] = mw_cuda_max_pool_pick,
         [MW_ROUTINE_SUM_POOL] = mw_cuda_sum_pool,
         [MW_ROUTINE_SUM_POOL_GRAD] = mw_cuda_sum_pool_grad,
         [MW_ROUTINE_TOP_K] = mw_cuda_top_k,

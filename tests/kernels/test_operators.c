@@ -410,6 +410,10 @@ static const Case cases[] = {
     {"concat", "u8[5]; u8[3]", "axis = 0", EXACT},
     {"flip", "i8[3, 40, 64]", "axis = 2", EXACT},
     {"broadcast", "u8[3, 1]", "shape = [2, 3, 8]", EXACT},
+    {"max_pool_pick", "f32[2, 9, 11, 70]; f32[2, 9, 11, 70]",
+     "window = [3, 2]; stride = [2, 2]; padding = [1, 1, 0, 1]", EXACT},
+    {"max_pool_pick", "f16[2, 9, 7]; f16[2, 9, 7]", "window = [3]; stride = [2]; padding = [1, 1]",
+     EXACT},
 };
 
 /* Optimizers with an operator, which come first. */

@@ -182,6 +182,15 @@ static void max_pool_grad(const Eval *e)
     }
 }
 
+static void max_pool_pick(const Eval *e)
+{
+    Geometry g;
+    const MwTensor *x = eval_in(e, 0), *y = eval_out(e, 0);
+    set_windows(e, x, y, mw_node_attr(e->node, MW_ATTR_WINDOW)->ints.at, &g);
+    for (int64_t i = 0; i < mw_tensor_elements(y); i++)
+        e->out[0][i] = e->in[1][first_greatest(e, &g, i)];
+}
+
 bool eval_windows(const Eval *e)
 {
     switch (e->node->op) {
@@ -195,6 +204,8 @@ bool eval_windows(const Eval *e)
         return pool(e, eval_in(e, 0), eval_out(e, 0), -INFINITY, raise_to), true;
     case MW_OP_MAX_POOL_GRAD:
         return max_pool_grad(e), true;
+    case MW_OP_MAX_POOL_PICK:
+        return max_pool_pick(e), true;
     case MW_OP_SUM_POOL:
         return pool(e, eval_in(e, 0), eval_out(e, 0), 0, add_to_window), true;
     case MW_OP_SUM_POOL_GRAD:

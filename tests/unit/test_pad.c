@@ -414,6 +414,7 @@ static const struct {
      "shape = [3, 4, 2]; stride = [1]; padding = [1, 1]; dilation = [1]"},
     {"max_pool", "f32[5, 6, 4]", "window = [2]; stride = [2]; padding = [0, 0]"},
     {"max_pool_grad", "f32[5, 6, 4]; f32[5, 3, 4]", "window = [2]; stride = [2]; padding = [0, 0]"},
+    {"max_pool_pick", "f32[5, 6, 4]; f32[5, 6, 4]", "window = [2]; stride = [2]; padding = [0, 0]"},
     {"sum_pool", "f32[5, 6, 4]", "window = [2]; stride = [2]; padding = [0, 0]"},
     {"sum_pool_grad", "f32[5, 3, 4]",
      "shape = [5, 6, 4]; window = [2]; stride = [2]; padding = [0, 0]"},

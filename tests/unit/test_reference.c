@@ -159,6 +159,8 @@ static const Case cases[] = {
      "-1 2"},
     {"max_pool_grad", "f32[1, 4, 1]; f32[1, 2, 1]", "window = [2]; stride = [2]; padding = [1, 0]",
      "-1 2 2 4; 7 8", "7 8 0 0"},
+    {"max_pool_pick", "f32[1, 4, 1]; f32[1, 4, 1]", "window = [2]; stride = [2]; padding = [1, 0]",
+     "-1 2 2 4; 5 6 7 8", "5 6"},
     {"sum_pool", "f32[1, 4, 1]", "window = [2]; stride = [2]; padding = [1, 0]", "-1 2 2 4",
      "-1 4"},
     {"sum_pool_grad", "f32[1, 2, 1]",

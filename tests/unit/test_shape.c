@@ -217,6 +217,10 @@ static const Case attention_cases[] = {
      "max_pool needs less padding than its window of 2, not 2"},
     {"max_pool_grad", "f32[8, 7, 4]; f32[8, 3, 4]", "window = [2]; stride = [2]; padding = [0, 0]",
      "f32[8, 7, 4]"},
+    {"max_pool_pick", "f32[8, 7, 4]; f32[8, 7, 4]", "window = [2]; stride = [2]; padding = [0, 0]",
+     "f32[8, 3, 4]"},
+    {"max_pool_pick", "f32[8, 7, 4]; f32[8, 6, 4]", "window = [2]; stride = [2]; padding = [0, 0]",
+     "max_pool_pick needs f32[8, 7, 4] as the right, not f32[8, 6, 4]"},
     {"sum_pool", "i32[8, 7, 4]", "window = [2]; stride = [2]; padding = [0, 0]",
      "sum_pool needs float numbers [batch, one to 3 spatial dimensions, channels], not i32[8, 7, "
      "4]"},

@@ -87,6 +87,8 @@ static const struct {
      "aceb->aceb a4 b2 c3~3 d2! e3! f2!"},
     {"max_pool_grad", "f32[4, 6, 2]; f32[4, 3, 2]", "window = [2]; stride = [2]; padding = [0, 0]",
      "acb,acb->acb a4 b2 c3~3 d2!"},
+    {"max_pool_pick", "f32[4, 6, 2]; f32[4, 6, 2]", "window = [2]; stride = [2]; padding = [0, 0]",
+     "acb,acb->acb a4 b2 c3~3 d2!"},
     {"sum_pool", "f32[4, 6, 2]", "window = [2]; stride = [2]; padding = [0, 0]",
      "acb->acb a4 b2 c3~3 d2!"},
     {"sum_pool_grad", "f32[4, 3, 2]",

@@ -220,8 +220,8 @@ static void check_maxima(MwRoutine routine, const Window *z, MwType type, RunCal
         for (int64_t c = 0; c < z->channels; c++) {
             const int64_t y = points[i].y * z->channels + c;
             const int64_t x = points[greatest(&call, z, points, count, i, c)].x * z->channels + c;
-            if (result == 1)
-                expect(&expected, y, call_value(&call, 0, x));
+            if (routine != MW_ROUTINE_MAX_POOL_GRAD)
+                expect(&expected, y, call_value(&call, result - 1, x));
             else
                 expect(&expected, x, call_value(&call, 1, y));
         }
@@ -241,5 +241,6 @@ void windows_check(const Window *z, MwType type, bool rounds, RunCall *run)
         check_sums(MW_ROUTINE_SUM_POOL_GRAD, z, type, run);
         check_maxima(MW_ROUTINE_MAX_POOL, z, type, run);
         check_maxima(MW_ROUTINE_MAX_POOL_GRAD, z, type, run);
+        check_maxima(MW_ROUTINE_MAX_POOL_PICK, z, type, run);
     }
 }
