@@ -167,6 +167,18 @@ int mw_op_counted_operand(MwOp op, MwAttrKey origin)
     }
 }
 
+int mw_op_lse_operand(MwOp op)
+{
+    switch (op) {
+    case MW_OP_SDPA_GRAD:
+    case MW_OP_SDPA_MASKED_GRAD:
+    case MW_OP_SDPA_MASK_GRAD:
+        return 4;
+    default:
+        return -1;
+    }
+}
+
 const MwLookup *mw_op_lookup(MwOp op)
 {
     static const MwLookup embedding = {.table = 1, .index = 0},

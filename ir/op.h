@@ -135,6 +135,10 @@ MwCollective mw_op_collective(MwOp op);
  * which the operator has) and the split after it; -1 for its first result. */
 int mw_op_counted_operand(MwOp op, MwAttrKey origin);
 
+/* The operand that is the log-sum-exp of attention, which is f32 whatever the type of the others;
+ * -1: there is none. */
+int mw_op_lse_operand(MwOp op);
+
 /* An operator that reads or writes entries of a table; the elements of `index` are the numbers of
  * the entries. */
 typedef struct {

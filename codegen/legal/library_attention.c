@@ -9,7 +9,7 @@
 #include "codegen/legal/library_args.h"
 #include "runtime/plan/routine.h"
 
-enum { WALKED = 3 /* operands: q, k, v */, LSE = 4 /* operand of the gradients */ };
+enum { WALKED = 3 /* operands: q, k, v */ };
 
 static bool is_forward(MwOp op)
 {
@@ -49,7 +49,7 @@ static MwType type_of_operand(const MwLegalizer *l, const MwNode *node, const Mw
                               int k)
 {
     const MwType given = mw_legal_tensor(l, operands[k])->type;
-    const bool is_lse = !is_forward(node->op) && k == LSE;
+    const bool is_lse = k == mw_op_lse_operand(node->op);
     if (given == MW_BOOL)
         return given;
     return l->legal->backend->takes_halves && !is_lse ? mw_legal_tensor(l, operands[0])->type

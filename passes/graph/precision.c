@@ -169,7 +169,7 @@ static void type_node(Precision *p, const MwNode *node)
     MwType type = operand_type(p, node);
     mw_rewrite_at(&p->rewrite, node);
     for (int k = 0; k < node->operand_count; k++)
-        if (model_type(p, node->operands[k]) == MW_F32)
+        if (model_type(p, node->operands[k]) == MW_F32 && k != mw_op_lse_operand(node->op))
             operands[k] = cast_to(p, operands[k], type);
     mw_rewrite_copy_on(&p->rewrite, node, operands);
 }

@@ -21,6 +21,8 @@ static const struct {
     {"y = einsum(\"ab,cb->ac\", x, x)", "bf16 einsum(x.bf16, x.bf16)"},
     {"y = einsum(\"ab,bc->ac\", x, w, type = f32)", "f32 einsum(x.bf16, w.bf16)"},
     {"y = sdpa(t, t, t)", "bf16 sdpa(t.bf16, t.bf16, t.bf16)"},
+    {"c = stop_gradient(t)\n y = grad(sum(sdpa(t, c, c)), t)",
+     "bf16 sdpa_grad(t.bf16, t.bf16, t.bf16, sdpa bf16, sdpa f32, constant bf16)"},
     /* What follows. */
     {"y = n + b", "bf16 add(n bf16, b.bf16)"},
     {"y = n + n", "bf16 add(n bf16, n bf16)"},
