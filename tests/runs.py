@@ -73,6 +73,7 @@ IMAGES.path = ROOT / "tests" / "dist" / "images.graph"
 PENALTY = Model("penalty", "", "random:ids=2", "random")
 PENALTY.path = ROOT / "tests" / "dist" / "penalty.graph"
 DESCENT = PENALTY.but(name="descent", sizes={"descends": "true"})
+ATTENDS = PENALTY.but(name="attends", sizes={"attends": "true"})
 
 # In mixed precision losses differ from run to run of other sums: twice what rounding does to them.
 TOLERANCES = {"bf16": 2e-3, "f16": 3e-4}

@@ -15,13 +15,8 @@ static void (*const gradients[MW_OP_COUNT])(MwGradient *) = {
 
 void mw_gradient_none(MwGradient *g)
 {
-    const char *name = mw_op_info(g->node.op)->name, *suffix = strstr(name, "_grad");
-    if (suffix)
-        mw_diag_error(g->diags, g->node.origin.span,
-                      "the gradient of %.*s cannot be differentiated again", (int)(suffix - name),
-                      name);
-    else
-        mw_diag_error(g->diags, g->node.origin.span, "%s is not differentiable", name);
+    mw_diag_error(g->diags, g->node.origin.span, "%s is not differentiable",
+                  mw_op_info(g->node.op)->name);
 }
 
 static bool is_float(const MwGraph *graph, MwValueId value)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Gradients of reductions, of operators along the last dimension, and of attention. */
+/* Gradients of reductions and of operators along the last dimension. */
 #include "passes/graph/gradients.h"
 
 #include "ir/build.h"
@@ -70,31 +70,4 @@ void mw_gradient_layer_norm(MwGradient *g)
 void mw_gradient_rms_norm(MwGradient *g)
 {
     gradient_by(g, MW_OP_RMS_NORM_GRAD, mw_gradient_operand(g, 0));
-}
-
-/* The log-sum-exp is an auxiliary result for this gradient and has no gradient itself. */
-void mw_gradient_sdpa(MwGradient *g)
-{
-    if (mw_has_value(g->results[1])) {
-        mw_diag_error(g->diags, g->node.origin.span,
-                      "the loss depends on the log-sum-exp of sdpa, which is not differentiable");
-        return;
-    }
-    const bool is_masked = g->node.op == MW_OP_SDPA_MASKED;
-    MwNodeSpec spec = {.op = is_masked ? MW_OP_SDPA_MASKED_GRAD : MW_OP_SDPA_GRAD,
-                       .operands =
-                           (MwValueId[]){mw_gradient_operand(g, 0), mw_gradient_operand(g, 1),
-                                         mw_gradient_operand(g, 2), mw_gradient_result(g, 0),
-                                         mw_gradient_result(g, 1), g->results[0],
-                                         is_masked ? mw_gradient_operand(g, 3) : mw_no_value()},
-                       .operand_count = is_masked ? 7 : 6,
-                       .attrs = g->node.attrs,
-                       .attr_count = g->node.attr_count};
-    MwNodeId grad = mw_build_node(g->graph, &spec);
-    for (int k = 0; k < 3; k++)
-        g->operands[k] = mw_node_result(g->graph, grad, k);
-    if (!is_masked || mw_gradient_tensor(g, 3).type == MW_BOOL)
-        return;
-    spec.op = MW_OP_SDPA_MASK_GRAD;
-    g->operands[3] = mw_node_result(g->graph, mw_build_node(g->graph, &spec), 0);
 }

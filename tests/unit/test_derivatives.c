@@ -23,6 +23,12 @@ static const char *const functions[] = {
     " y = sum(sin(c) * avg_pool(sin(c), 3, stride = 1, padding = 1))",
     "m = max_pool(sin(reshape(x @ w, [1, 6, 3])), 3, stride = 2, padding = 1)\n"
     " y = sum(m * m * m)",
+    "q = reshape(x @ w, [1, 3, 2, 3])\n o = sdpa(q, sin(q), q * q, causal = true, soft_cap = 2)\n"
+    " y = sum(sin(o) * o)",
+    /* the first query sees no key, and the last key is masked by an infinite number */
+    "q = reshape(x @ w, [1, 3, 2, 3])\n m = where(iota([3]) < 2, slice(w, 0, 0, 1), -inf)\n"
+    " o = sdpa(q, slice(q, 2, 0, 1), sin(slice(q, 2, 0, 1)), mask = m, lengths = iota([1]) + 2)\n"
+    " y = sum(sin(o) * o)",
     "h = constant(0.5, [6, 4])\n scan 3 as t { h = tanh(h @ w @ transpose(w, [1, 0]) + x) }\n"
     " y = sum(h)",
     /* a gradient in y */
@@ -95,8 +101,9 @@ END_TEST
 static const struct {
     const char *statements, *says;
 } refused[] = {
-    {"o = sdpa(w, w, w)\n train sum(grad(sum(o), w) ** 2) with sgd(lr = 0.1)",
-     "test.graph:5:12: error: the gradient of sdpa cannot be differentiated again"},
+    {"o, lse = sdpa(w, w, w)\n train sum(grad(sum(lse), w)) with sgd(lr = 0.1)",
+     "test.graph:4:11: error: the loss depends on the log-sum-exp of sdpa, which is not "
+     "differentiable"},
     {"h = w\n scan 3 as t { h = h - grad(sum(h * h), h) }\n train sum(h) with sgd(lr = 0.1)",
      "test.graph:5:24: error: grad cannot stand in a scan, of what its steps compute"},
     {"train sum(w * (1 + grad(sum(x), w))) with sgd(lr = 0.1)",

@@ -127,6 +127,24 @@ static const struct {
      "scale = 1; causal = true; window = [3]", -1, 1},
     {"sdpa_masked", "f32[2, 3, 2, 2]; f32[2, 4, 2, 2]; f32[2, 4, 2, 2]; bool[2, 1, 3, 4]",
      "scale = 1; soft_cap = 2", -1, 1},
+    {"sdpa_grad", "f32[2, 3, 4, 2]; f32[2, 5, 2, 2]; f32[2, 5, 2, 2]; f32[2, 3, 4, 2]",
+     "scale = 0.7", -1, 1},
+    {"sdpa_grad", "f32[2, 3, 4, 2]; f32[2, 5, 2, 2]; f32[2, 5, 2, 2]; f32[2, 3, 4, 2]",
+     "scale = 0.7; causal = true; soft_cap = 0.8; offset = [1]", -1, 1},
+    {"sdpa_grad", "f32[2, 3, 4, 2]; f32[2, 5, 2, 2]; f32[2, 5, 2, 2]; f32[2, 3, 4, 2]",
+     "scale = 1.5; offset = [6]; window = [4]", -1, 1},
+    {"sdpa_masked_grad",
+     "f32[2, 3, 4, 2]; f32[2, 5, 2, 2]; f32[2, 5, 2, 2]; f32[2, 3, 4, 2]; f32[1, 4, 3, 1]",
+     "scale = 0.7; soft_cap = 2", -1, 1},
+    {"sdpa_masked_grad",
+     "f32[2, 3, 4, 2]; f32[2, 5, 2, 2]; f32[2, 5, 2, 2]; f32[2, 3, 4, 2]; bool[2, 1, 3, 5]",
+     "scale = 0.7; causal = true", -1, 1},
+    {"sdpa_mask_grad",
+     "f32[2, 3, 4, 2]; f32[2, 5, 2, 2]; f32[2, 5, 2, 2]; f32[2, 3, 4, 2]; f32[1, 4, 3, 5]",
+     "scale = 0.7; soft_cap = 0.8", -1, 1},
+    {"sdpa_mask_grad",
+     "f32[2, 3, 4, 2]; f32[2, 5, 2, 2]; f32[2, 5, 2, 2]; f32[2, 3, 4, 2]; f32[2, 1, 1, 5]",
+     "scale = 0.7; causal = true", -1, 1},
     {"rope", "f32[2, 3, 2, 4]", "base = 100", -1, 1},
     {"rope", "f32[2, 3, 2, 4]", "base = 100; inverse = true", -1, 1},
     {"conv", "f32[2, 5, 2]; f32[3, 2, 3]", "stride = [2]; padding = [1, 0]; dilation = [1]", -1, 1},
@@ -154,7 +172,7 @@ static const struct {
     {"concat", "f32[2, 1]; f32[2, 3]; f32[2, 2]", "axis = 1", -1, 1},
 };
 
-enum { MOST_OPERANDS = 4, MOST_RESULTS = 4, SEED = 1 };
+enum { MOST_OPERANDS = 5, MOST_RESULTS = 4, SEED = 1 };
 
 typedef struct {
     TestGraph test;
@@ -235,13 +253,36 @@ static void differentiate(Trial *trial)
     trial->run = interpreter_new(trial->test.arena, trial->test.graph, SEED, 1);
 }
 
+/* A gradient of attention takes what attention gave. The operands of the case are q, k, v, the
+ * gradient by the output, and perhaps a mask. */
+static MwValueId apply_attention_grad(Trial *trial, int i)
+{
+    const MwValueId *given = trial->operands;
+    const bool is_masked = trial->operand_count > 4;
+    const MwValueId taken[] = {given[0], given[1], given[2], is_masked ? given[4] : mw_no_value()};
+    const MwValueId out = test_apply(&trial->test, "o", is_masked ? "sdpa_masked" : "sdpa", taken,
+                                     is_masked ? 4 : 3, cases[i].attrs);
+    const MwValueId all[] = {given[0],
+                             given[1],
+                             given[2],
+                             out,
+                             {out.index + 1},
+                             given[3],
+                             is_masked ? given[4] : mw_no_value()};
+    return test_apply(&trial->test, "y", cases[i].op, all, is_masked ? 7 : 6, cases[i].attrs);
+}
+
 static Trial trial_new(int i)
 {
     Trial trial = {.test = test_graph_new()};
     add_operands(&trial, cases[i].operands);
-    MwValueId y = test_apply(&trial.test, "y", cases[i].op, trial.operands, trial.operand_count,
-                             cases[i].attrs);
-    bool is_sdpa = strncmp(cases[i].op, "sdpa", 4) == 0; /* its second result is a by-product */
+    bool is_grad = strncmp(cases[i].op, "sdpa", 4) == 0 && strstr(cases[i].op, "_grad");
+    MwValueId y = is_grad ? apply_attention_grad(&trial, i)
+                          : test_apply(&trial.test, "y", cases[i].op, trial.operands,
+                                       trial.operand_count, cases[i].attrs);
+    /* the second result of attention is a by-product */
+    bool is_sdpa = mw_value_node(trial.test.graph, y)->op == MW_OP_SDPA ||
+                   mw_value_node(trial.test.graph, y)->op == MW_OP_SDPA_MASKED;
     add_loss(&trial, y, is_sdpa ? 1 : mw_value_node(trial.test.graph, y)->result_count);
     differentiate(&trial);
     fill(&trial, cases[i].low, cases[i].high);
