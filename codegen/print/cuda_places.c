@@ -127,6 +127,13 @@ static void print_addend(MwCudaNest *n, int phase)
     mw_print_line(&n->p, "part[q] += v%d;", addition(n->p.nest)->inputs[0].index);
 }
 
+/* The type in which the rows of a place are added up. */
+static const char *sum_type(const MwCudaNest *n)
+{
+    const MwKernelInstr *add = addition(n->p.nest);
+    return mw_print_scalar_type(mw_scalar_of(n->p.kernel->operands.at[add->operand].type));
+}
+
 /* Moves the elements of a place to or from `sum`. */
 static void print_move(MwCudaNest *n, bool stores)
 {
@@ -165,8 +172,8 @@ static void print_add_some(MwCudaNest *n)
                   "    at[turn] = votes && column < $units ? first + __ffs((int)votes) - 1 : -1;\n"
                   "    votes &= votes - 1;\n"
                   "}\n"
-                  "float part[$width] = {0};\n",
-                  MW_HOLES({"units", mw_print_number(p, mw_cuda_units(n))}));
+                  "$sum part[$width] = {0};\n",
+                  MW_HOLES({"units", mw_print_number(p, mw_cuda_units(n))}, {"sum", sum_type(n)}));
     if (n->width > 1) {
         mw_cuda_print_turns(n, -1, begin_entry, print_addend);
     } else {
@@ -201,7 +208,7 @@ static void print_add_list(MwCudaNest *n)
                   MW_HOLES({"tiles", mw_print_number(p, tiles(n))},
                            {"warps", mw_print_number(p, n->threads / MW_WARP)}));
     mw_cuda_print_indices(n, "column", space->row_dims, space->dim_count, n->width);
-    mw_print_line(p, "float sum[%d];", n->width);
+    mw_print_line(p, "%s sum[%d];", sum_type(n), n->width);
     print_move(n, false);
     mw_cuda_print(n,
                   "for (int first = entry; first < count; first += 32) {\n"

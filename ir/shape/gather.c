@@ -18,7 +18,7 @@ static bool want_entries(MwShapeContext *context, int k)
     const MwTensor *table = mw_shape_operand(context, k);
     if (mw_type_is_float(table->type) || mw_type_is_index(table->type))
         return true;
-    mw_shape_fail(context, "takes from floats, i32 or i64, not %s", mw_shape_text(context, table));
+    mw_shape_fail(context, "takes floats, i32 or i64, not %s", mw_shape_text(context, table));
     return mw_shape_note(context, "cast it, for instance cast(x, i32)");
 }
 
@@ -45,7 +45,7 @@ bool mw_shape_embedding_grad(MwShapeContext *context)
 {
     const MwAttr *shape = mw_shape_attr(context, MW_ATTR_SHAPE);
     const MwTensor *d = mw_shape_operand(context, 1);
-    if (!want_ids(context, 0) || !mw_shape_want_float(context, 1))
+    if (!want_ids(context, 0) || !want_entries(context, 1))
         return false;
     if (shape->ints.count != 2)
         return mw_shape_fail(context,

@@ -414,6 +414,8 @@ static const Case cases[] = {
      "window = [3, 2]; stride = [2, 2]; padding = [1, 1, 0, 1]", EXACT},
     {"max_pool_pick", "f16[2, 9, 7]; f16[2, 9, 7]", "window = [3]; stride = [2]; padding = [1, 1]",
      EXACT},
+    {"embedding_grad", "i32[3, 170]; i32[3, 170, 5]", "shape = [8, 5]", EXACT},
+    {"embedding_grad", "i64[170]; i64[170, 8]", "shape = [8, 8]", EXACT, DRAW_WIDE},
 };
 
 /* Optimizers with an operator, which come first. */

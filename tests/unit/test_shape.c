@@ -358,6 +358,10 @@ static const Case gather_cases[] = {
     {"embedding_grad", "i32[8, 128]; f32[8, 128, 64]", "shape = [256, 64]", "f32[256, 64]"},
     {"embedding_grad", "i32[8, 128]; f32[8, 128, 32]", "shape = [256, 64]",
      "embedding_grad needs f32[8, 128, 64] as the right, not f32[8, 128, 32]"},
+    {"embedding_grad", "i32[8]; i64[8, 4]", "shape = [5, 4]", "i64[5, 4]"},
+    {"embedding_grad", "i32[8]; u8[8, 4]", "shape = [5, 4]",
+     "embedding_grad takes floats, i32 or i64, not u8[8, 4]\n"
+     "  note: cast it, for instance cast(x, i32)"},
     {"embedding_grad", "i32[8]; f32[8, 4]", "shape = [4]",
      "embedding_grad needs the shape of a table [entries, width], not of 1 dimensions"},
     {"put_rows", "f32[256, 64]; i32[8]; f32[8, 64]", "", "f32[256, 64]"},
@@ -405,12 +409,12 @@ static const Case gather_cases[] = {
     {"embedding", "i64[8, 128]; f16[256, 64]", "", "f16[8, 128, 64]"},
     {"embedding", "i32[8, 128]; i64[256, 64]", "", "i64[8, 128, 64]"},
     {"embedding", "i32[8, 128]; u8[256, 64]", "",
-     "embedding takes from floats, i32 or i64, not u8[256, 64]\n"
+     "embedding takes floats, i32 or i64, not u8[256, 64]\n"
      "  note: cast it, for instance cast(x, i32)"},
     {"pick", "i32[8, 256]; i32[8]", "", "i32[8]"},
     {"take_along", "i64[8, 256]; i32[8, 3]", "", "i64[8, 3]"},
     {"take_along", "bool[8, 256]; i32[8, 3]", "",
-     "take_along takes from floats, i32 or i64, not bool[8, 256]\n"
+     "take_along takes floats, i32 or i64, not bool[8, 256]\n"
      "  note: cast it, for instance cast(x, i32)"},
     {"embedding", "u8[8, 128]; f32[256, 64]", "", "embedding needs i32 or i64 ids, not u8[8, 128]"},
     {"first_equal", "i64[8]", "", "i32[8]"},
