@@ -15,6 +15,9 @@ MwTerm mw_compose(MwExpander *ex, const MwCall *call, MwSite site, double fallba
 /* What a LOSS is for a call. */
 MwTerm mw_compose_loss(MwExpander *ex, const MwCall *call, bool of_rows, const char *text);
 
+/* Argument k of a norm, `eps`; false after an error. What PyTorch has in its place, the sizes of
+ * what is normalised, is refused (norm.c). */
+bool mw_call_eps(MwExpander *ex, const MwCall *call, int k, double *eps);
 /* Every stride-th element of dimension `axis` of `x`, from its first: a part of a call of slice
  * (rearrange.c). */
 MwValueId mw_emit_strided(MwExpander *ex, const MwCall *call, MwValueId x, int axis,

@@ -25,26 +25,32 @@ MwTerm mw_function_gelu(MwExpander *ex, const MwCall *call)
     return mw_apply(ex, call->site, ops[choice], &call->given[0].term, 1);
 }
 
-/* Adds `op` on argument 0 with argument 1 as its float attribute `key`. */
-static MwTerm with_number(MwExpander *ex, const MwCall *call, MwOp op, MwAttrKey key,
-                          double fallback)
+/* Adds `op` on argument 0 with the float attribute `key`. */
+static MwTerm with_number(MwExpander *ex, const MwCall *call, MwOp op, MwAttrKey key, double value)
 {
     MwValueId x;
-    double value;
-    if (!mw_call_tensor(ex, call, 0, &x) || !mw_call_number(ex, call, 1, fallback, &value))
+    if (!mw_call_tensor(ex, call, 0, &x))
         return mw_term_none();
     MwAttr attr = mw_attr_float(key, value);
     return mw_call_emit(ex, call, op, &x, 1, &attr, 1);
 }
 
+static MwTerm norm_of_rows(MwExpander *ex, const MwCall *call, MwOp op)
+{
+    double eps;
+    if (!mw_call_eps(ex, call, 1, &eps))
+        return mw_term_none();
+    return with_number(ex, call, op, MW_ATTR_EPS, eps);
+}
+
 MwTerm mw_function_layer_norm(MwExpander *ex, const MwCall *call)
 {
-    return with_number(ex, call, MW_OP_LAYER_NORM, MW_ATTR_EPS, 1e-5);
+    return norm_of_rows(ex, call, MW_OP_LAYER_NORM);
 }
 
 MwTerm mw_function_rms_norm(MwExpander *ex, const MwCall *call)
 {
-    return with_number(ex, call, MW_OP_RMS_NORM, MW_ATTR_EPS, 1e-5);
+    return norm_of_rows(ex, call, MW_OP_RMS_NORM);
 }
 
 /* Argument 2 of rope as f32 [batch or 1, sequence, 1, 1]. */
@@ -129,10 +135,10 @@ static MwTerm rope_at(MwExpander *ex, const MwCall *call, double base)
 MwTerm mw_function_rope(MwExpander *ex, const MwCall *call)
 {
     double base;
-    if (!mw_call_has(call, 2))
-        return with_number(ex, call, MW_OP_ROPE, MW_ATTR_BASE, 10000);
     if (!mw_call_number(ex, call, 1, 10000, &base))
         return mw_term_none();
+    if (!mw_call_has(call, 2))
+        return with_number(ex, call, MW_OP_ROPE, MW_ATTR_BASE, base);
     if (base > 1 && isfinite(base))
         return rope_at(ex, call, base);
     mw_expand_error(ex, call->site.span, "rope needs a finite base of more than 1, not %g", base);

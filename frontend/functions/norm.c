@@ -3,6 +3,20 @@
 #include "frontend/functions/expansions.h"
 #include "frontend/functions/reduction.h"
 
+bool mw_call_eps(MwExpander *ex, const MwCall *call, int k, double *eps)
+{
+    const bool is_list = mw_call_has(call, k) && call->given[k].term.kind == MW_TERM_LIST;
+    if (!is_list && !mw_call_number(ex, call, k, 1e-5, eps))
+        return false;
+    if (!is_list && !(*eps >= 1))
+        return true;
+    mw_expand_error(ex, call->given[k].span,
+                    "'eps' of %s is a number below 1, not %s: sizes are those of x, and are not "
+                    "given",
+                    call->callee, mw_term_describe(ex, call->given[k].term));
+    return false;
+}
+
 /* x less its mean over some axes, over its deviation there; the mean and the variance, with size 1
  * in these axes. */
 typedef struct {
@@ -93,7 +107,7 @@ MwTerm mw_function_batch_norm(MwExpander *ex, const MwCall *call)
     if (!read_channels(ex, call, 2, &over.x))
         return mw_term_none();
     const MwTensor x = *mw_value_tensor(ex->graph, over.x);
-    if (!mw_call_number(ex, call, 1, 1e-5, &eps) || !split_dim(ex, call, 2, 0, &over.x))
+    if (!mw_call_eps(ex, call, 1, &eps) || !split_dim(ex, call, 2, 0, &over.x))
         return mw_term_none();
     const int rank = mw_value_tensor(ex->graph, over.x)->rank;
     const bool has_parts = rank > x.rank, all = call->site.targets.count == 3;
@@ -122,7 +136,7 @@ MwTerm mw_function_group_norm(MwExpander *ex, const MwCall *call)
         return mw_term_none();
     const MwTensor x = *mw_value_tensor(ex->graph, over.x);
     const int last = x.rank - 1;
-    if (!split_dim(ex, call, 1, last, &over.x) || !mw_call_number(ex, call, 2, 1e-5, &eps))
+    if (!split_dim(ex, call, 1, last, &over.x) || !mw_call_eps(ex, call, 2, &eps))
         return mw_term_none();
     for (int d = 1; d < last; d++)
         over.axes[over.axis_count++] = d;

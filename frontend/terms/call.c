@@ -48,8 +48,10 @@ static void unknown_key(MwExpander *ex, const MwCall *call, const MwArg *arg)
         if (!call->formals[k].quiet)
             mw_vec_push(ex->arena, &known, call->formals[k].name);
     const char *own = mw_foreign_parameter(arg->key.text, &known);
-    const char *hint = own ? mw_arena_printf(ex->arena, "; here it is '%s'", own)
-                           : mw_expand_hint(ex, arg->key.text, &known);
+    const char *absent = mw_foreign_absent(call->callee, arg->key.text);
+    const char *hint = own      ? mw_arena_printf(ex->arena, "; here it is '%s'", own)
+                       : absent ? mw_arena_printf(ex->arena, ": %s", absent)
+                                : mw_expand_hint(ex, arg->key.text, &known);
     if (known.count && !ex->note)
         mw_expand_note(ex, mw_span_none(), "its parameters are %s", list_formals(ex, call));
     mw_expand_error(ex, arg->key.span, "%s has no parameter '%s'%s", call->callee, arg->key.text,

@@ -23,6 +23,13 @@ static const struct {
 #include "frontend/terms/foreign.def"
 };
 
+static const struct {
+    const char *function, *name, *text;
+} absent[] = {
+#define ABSENT(function, name, phrase) {#function, #name, phrase},
+#include "frontend/terms/foreign.def"
+};
+
 enum { SPELLING_BYTES = 64 };
 
 /* What all spellings of a name have in common. "" for a name that is longer than any of a row. */
@@ -84,6 +91,18 @@ const char *mw_foreign_parameter(const char *name, const MwKnown *known)
     for (int i = 0; i < MW_COUNT(parameters); i++)
         if (strcmp(parameters[i].name, name) == 0 && is_known(known, parameters[i].own))
             return parameters[i].own;
+    return NULL;
+}
+
+const char *mw_foreign_absent(const char *function, const char *name)
+{
+    const size_t length = strlen(function);
+    for (int i = 0; i < MW_COUNT(absent); i++) {
+        const size_t end = strlen(absent[i].function);
+        if (strcmp(absent[i].name, name) == 0 && end <= length &&
+            strcmp(absent[i].function, function + length - end) == 0)
+            return absent[i].text;
+    }
     return NULL;
 }
 

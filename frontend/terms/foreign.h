@@ -23,6 +23,9 @@ const char *mw_foreign_text(MwForeignKind kind, const char *name);
 /* What a parameter `name` is called by a function whose parameters are `known`; NULL if it has no
  * such parameter. */
 const char *mw_foreign_parameter(const char *name, const MwKnown *known);
+/* What there is in the place of a parameter `name` that a function of this language has not; NULL
+ * if no other library has it either. */
+const char *mw_foreign_absent(const char *function, const char *name);
 /* The first of the known names of which `name` is a spelling; NULL if it is none. */
 const char *mw_foreign_spelling(const char *name, const MwKnown *known);
 
