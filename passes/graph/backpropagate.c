@@ -34,7 +34,8 @@ static bool *find_dependent(const MwDifferentiator *d)
         for (int n = 0; n < d->nodes; n++) {
             const MwNode *node = &graph->nodes.at[n];
             bool any = false;
-            for (int k = 0; k < node->operand_count; k++)
+            const bool stops = d->stops && node->op == MW_OP_STOP_GRADIENT;
+            for (int k = 0; k < node->operand_count && !stops; k++)
                 any |= dependent[node->operands[k].index];
             for (int k = 0; k < node->result_count; k++) {
                 MwValueId result = {node->first_result + k};

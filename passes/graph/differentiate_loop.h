@@ -11,6 +11,8 @@ typedef struct {
     int nodes, values;            /* numbers of nodes and values of the model; gradients follow */
     MwValueId y;                  /* what is differentiated, f32[] */
     const bool *by;               /* [values] by what */
+    bool stops;                   /* what stop_gradient gives depends on nothing; else, on its
+                                   * operand, by a gradient of 0: weights there are trained */
     const MwOrigin *origin;       /* of all added nodes; NULL: that of what is differentiated */
     const bool *varies;           /* [values] depends on the batch; for factors of losses */
     bool *active;                 /* [values] depends on a value of `by` and affects y */

@@ -31,6 +31,18 @@ static const char *const functions[] = {
     " y = sum(sin(o) * o)",
     "h = constant(0.5, [6, 4])\n scan 3 as t { h = tanh(h @ w @ transpose(w, [1, 0]) + x) }\n"
     " y = sum(h)",
+    /* in a scan: by what is carried, by an element, by what is outside, and twice */
+    "h = constant(0.5, [4, 3])\n"
+    " scan 3 as t { h = h - 0.1 * grad(sum(tanh(x @ (h + w)) ** 2), h) }\n y = sum(h * h)",
+    "c = constant(0.1, [6, 3])\n scan x as x_t { e = exp(expand_dims(x_t, 1) * c)\n"
+    " c = c + (x @ w) * expand_dims(grad(sum(e * e), x_t), 1) }\n y = sum(c * c)",
+    "c = w\n scan 3 as t { s = sum(sin(cast(t, f32) + x @ w) ** 2)\n"
+    "  c = 0.5 * c + grad(s, w) }\n y = sum(c * c)",
+    "h = w\n scan 2 as t { v = grad(sum(exp(0.1 * (x @ h))), h)\n"
+    "  h = h - 0.1 * grad(sum(v * sin(h)), h) }\n y = sum(h * h)",
+    /* loops of gradients and of the model after each other */
+    "h = x\n scan 3 as t { h = tanh(h @ w @ transpose(w, [1, 0])) }\n v = grad(sum(h), w)\n"
+    " k = w\n scan 2 as t { k = sin(k + 0.1 * v) }\n y = sum(k * k)",
     /* a gradient in y */
     "z = sum(tanh(x @ w))\n v = grad(z, w)\n y = sum(v * v * v)",
     /* a step of gradient descent within the step */
@@ -104,8 +116,19 @@ static const struct {
     {"o, lse = sdpa(w, w, w)\n train sum(grad(sum(lse), w)) with sgd(lr = 0.1)",
      "test.graph:4:11: error: the loss depends on the log-sum-exp of sdpa, which is not "
      "differentiable"},
-    {"h = w\n scan 3 as t { h = h - grad(sum(h * h), h) }\n train sum(h) with sgd(lr = 0.1)",
-     "test.graph:5:24: error: grad cannot stand in a scan, of what its steps compute"},
+    {"h = w\n scan 3 as t { h = h - grad(sum(h * w), w) }\n train sum(h) with sgd(lr = 0.1)",
+     "test.graph:5:24: error: in a scan, grad is of what one step computes: 'scan.reduce_sum' "
+     "depends on 'w' through 'h', with which the step begins (stop_gradient leaves that out)"},
+    {"scan w as w_t { collect g = grad(sum(w_t * w_t), w) }\n train sum(g) with sgd(lr = 0.1)",
+     "test.graph:4:30: error: in a scan, grad is of what one step computes: 'scan.reduce_sum' "
+     "depends on 'w' through 'w_t', with which the step begins (stop_gradient leaves that out)"},
+    {"h = w\n scan 2 as t { h = sin(h) }\n"
+     " scan 2 as t { collect g = grad(sum(h) * cast(t, f32), w) }\n"
+     " train sum(g) with sgd(lr = 0.1)",
+     "test.graph:6:28: error: in a scan, grad cannot go through another one, as it does by "
+     "'scan.h'"},
+    {"train sum(w * (1 + grad(sum(stop_gradient(w)), w))) with sgd(lr = 0.1)",
+     "test.graph:4:21: warning: 'reduce_sum' does not depend on 'w', so that this gradient is 0"},
     {"train sum(w * (1 + grad(sum(x), w))) with sgd(lr = 0.1)",
      "test.graph:4:21: warning: 'reduce_sum' does not depend on 'w', so that this gradient is 0"},
     {"train sum(grad(w, w)) with sgd(lr = 0.1)",
