@@ -17,6 +17,12 @@
 
 typedef MW_VEC(MwStageSample *) Samples;
 
+/* The costs of an interval on one device: with the least time, and with the least memory. */
+typedef struct {
+    bool is_made;
+    MwStageCost quick, lean;
+} OneDevice;
+
 struct MwStageCosts {
     MwArena *arena;
     const MwStageModel *model;
@@ -27,7 +33,8 @@ struct MwStageCosts {
     Samples queue;    /* samples to solve next */
     MwStagePricing pricing;
     MwExtrapolation *extrapolation;
-    bool has_bounds; /* the samples of all intervals on one device are solved */
+    bool has_bounds;       /* the samples of all intervals on one device are solved */
+    OneDevice *one_device; /* [interval classes] once the samples are solved */
     double memory_bytes;
 };
 
@@ -585,6 +592,7 @@ static void solve_for_bounds(MwStageCosts *costs)
                               &like, 0);
             }
     solve_requested(costs);
+    costs->one_device = MW_NEW(costs->arena, OneDevice, costs->model->class_count + 1);
     costs->has_bounds = true;
 }
 
@@ -593,15 +601,18 @@ MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int de
     if (!costs->has_bounds)
         solve_for_bounds(costs);
     MwRemat remat = costs->model->lowered[0].options.remat;
-    MwStageCost cost = on_one_device(costs, begin, end, remat == MW_REMAT_ALL);
-    MwStageCost lean = on_one_device(costs, begin, end, remat != MW_REMAT_NONE);
+    OneDevice *one = &costs->one_device[class_of(costs, begin, end)];
+    if (!one->is_made)
+        *one = (OneDevice){.is_made = true,
+                           .quick = on_one_device(costs, begin, end, remat == MW_REMAT_ALL),
+                           .lean = on_one_device(costs, begin, end, remat != MW_REMAT_NONE)};
     return (MwStageCost){.mesh = {1, {devices}},
-                         .forward_s = cost.forward_s / devices,
-                         .backward_s = cost.backward_s / devices,
-                         .weight_s = cost.weight_s / devices,
-                         .kept_bytes = lean.kept_bytes / devices,
-                         .saved_bytes = lean.saved_bytes / devices,
-                         .late_bytes = lean.late_bytes / devices};
+                         .forward_s = one->quick.forward_s / devices,
+                         .backward_s = one->quick.backward_s / devices,
+                         .weight_s = one->quick.weight_s / devices,
+                         .kept_bytes = one->lean.kept_bytes / devices,
+                         .saved_bytes = one->lean.saved_bytes / devices,
+                         .late_bytes = one->lean.late_bytes / devices};
 }
 
 /* The number of logical meshes of all sizes that a stage may have. */

@@ -21,7 +21,8 @@
  * their number grows with the square of the number of layers. The peak of the whole is the largest
  * of the samples.
  *
- * The table of terms grows with the classes of intervals, and a decomposition with the layers. */
+ * The table has an entry for each class of intervals and, where no layers are alike, as many terms
+ * in each as the interval has layers: in all, it grows with the layers to the third power. */
 #ifndef MW_PASSES_STAGES_EXTRAPOLATE_H
 #define MW_PASSES_STAGES_EXTRAPOLATE_H
 
