@@ -20,7 +20,9 @@
  *    one recomputation would save nothing. If the user wants more layers than that, the unit
  *    shrinks until there are enough sections.
  * 2. Sections are joined to layers. The default number of layers is the number of sections with
- *    at least half a unit, but no less than the number of stages that the user wants.
+ *    at least half a unit, but no less than the number of stages that the user wants. The user may
+ *    want no more than MW_TUNED_WANTED_LAYERS: the tables of passes/stages/ and solver/stages/ have
+ *    entries for each interval of layers.
  *
  * Source: Zheng et al., "Alpa", OSDI 2022, section 5.2. The use of repeats, and with it the
  * default number of layers, is specific to this compiler. */
@@ -225,6 +227,11 @@ static bool check_wanted(const MwLayerItems *items, const MwCompileOptions *opti
                       options->stages, items->count, stages);
     else if (layers && layers < stages)
         mw_diag_error(diags, mw_span_none(), "--layers %d: %d stages need as many", layers, stages);
+    else if (layers > mw_max(MW_TUNED_WANTED_LAYERS, stages))
+        mw_diag_error(diags, mw_span_none(),
+                      "--layers %d: a model is cut into at most %d layers, because the time of "
+                      "planning grows with more than their square",
+                      layers, (int)mw_max(MW_TUNED_WANTED_LAYERS, stages));
     else if (layers && layers < least)
         mw_diag_error(diags, mw_span_none(),
                       "--layers %d: the stages that values are pinned to need at least %d", layers,

@@ -22,7 +22,8 @@
  * of the samples.
  *
  * The table has an entry for each class of intervals and, where no layers are alike, as many terms
- * in each as the interval has layers: in all, it grows with the layers to the third power. */
+ * in each as the interval has layers: in all, it grows with the layers to the third power, of
+ * which there are at most MW_TUNED_WANTED_LAYERS unless more stages are wanted. */
 #ifndef MW_PASSES_STAGES_EXTRAPOLATE_H
 #define MW_PASSES_STAGES_EXTRAPOLATE_H
 

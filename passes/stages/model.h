@@ -23,12 +23,13 @@ typedef struct {
     int micro_batches;
     int layer_count;
     const MwLayerFold *fold;
-    MwCompilation lowered[2];  /* [recomputes] the folded model after all passes before split */
-    const int *folded_class;   /* [folded layers] */
-    const int *layer_class;    /* [layers] equal classes: the same nodes, used in the same way */
-    const int *layer_nodes;    /* [layers] number of nodes, all phases */
-    const int *interval_class; /* [begin * (layer_count + 1) + end] class of layers [begin, end) */
-    int class_count;           /* of intervals */
+    MwCompilation lowered[2]; /* [recomputes] the folded model after all passes before split */
+    const int *folded_class;  /* [folded layers] */
+    const int *layer_class;   /* [layers] equal classes: the same nodes, used in the same way */
+    const int *layer_nodes;   /* [layers] number of nodes, all phases */
+    /* [begin * (layer_count + 1) + end] class of layers [begin, end): the square of the layers */
+    const int *interval_class;
+    int class_count;                               /* of intervals */
     MwStageBoundary (*boundaries)[MW_PHASE_COUNT]; /* [layers] before each layer; [0] is empty */
     MwWholeModel *whole;
 } MwStageModel;

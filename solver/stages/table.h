@@ -3,7 +3,8 @@
  *
  * An *entry* is a class of intervals on a sub-mesh. An *option* of an entry is a candidate in the
  * terms of the objective. A *move* is an interval on a sub-mesh, as the dynamic program visits
- * them. */
+ * them. Moves grow with the square of the layers times the sub-meshes, entries with the classes of
+ * intervals times the sub-meshes. */
 #ifndef MW_SOLVER_STAGES_TABLE_H
 #define MW_SOLVER_STAGES_TABLE_H
 
