@@ -97,6 +97,31 @@ static MwTerm eval_each(MwExpander *ex, const MwExpr *expr)
     return whole ? mw_term_list(at, over.list.count) : mw_term_none();
 }
 
+/* The meaning of an expression in `[ ]`, which may be NULL. False after an error. */
+static bool eval_in_place(MwExpander *ex, const MwExpr *expr, MwTerm *term)
+{
+    *term = expr ? mw_eval(ex, expr, mw_one_value()) : mw_term_none();
+    return !expr || term->kind != MW_TERM_NONE;
+}
+
+static MwTerm eval_index(MwExpander *ex, const MwExpr *expr, MwTargets targets)
+{
+    const MwTerm of = mw_eval(ex, expr->index.of, mw_one_value());
+    MwPlaces places = {0};
+    bool whole = of.kind != MW_TERM_NONE;
+    for (int i = 0; i < expr->index.items.count; i++) {
+        const MwIndexItem *item = &expr->index.items.at[i];
+        MwPlace place = {.item = item};
+        whole &= eval_in_place(ex, item->at, &place.at) &&
+                 eval_in_place(ex, item->begin, &place.begin) &&
+                 eval_in_place(ex, item->end, &place.end) &&
+                 eval_in_place(ex, item->stride, &place.stride);
+        mw_vec_push(ex->arena, &places, place);
+    }
+    const MwSite site = {expr->span, targets, "'[ ]'"};
+    return whole ? mw_index(ex, site, of, &places) : mw_term_none();
+}
+
 /* x ** 2, x ** 0.5 and x ** -0.5 have cheaper operators than the general power. */
 static MwTerm eval_power(MwExpander *ex, MwSite site, const MwTerm *terms)
 {
@@ -237,7 +262,7 @@ static MwTerm eval(MwExpander *ex, const MwExpr *expr, MwTargets targets)
     case MW_EXPR_EACH:
         return eval_each(ex, expr);
     case MW_EXPR_INDEX:
-        return mw_eval_index(ex, expr, targets);
+        return eval_index(ex, expr, targets);
     case MW_EXPR_UNARY: {
         MwTerm operand = mw_eval(ex, expr->unary.operand, mw_one_value());
         const bool is_minus = expr->unary.op == MW_UNARY_MINUS;

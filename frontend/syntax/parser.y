@@ -400,7 +400,11 @@ exprs:
   ;
 
 places:
-    place                             { $$ = (MwIndexItems){0}; mw_vec_push(parse->arena, &$$, $1); }
+    place
+    {
+        $$ = (MwIndexItems){0};
+        mw_vec_push(parse->arena, &$$, $1);
+    }
   | places "," place                  { $$ = $1; mw_vec_push(parse->arena, &$$, $3); }
   ;
 
