@@ -20,9 +20,9 @@ MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name)
     return graph;
 }
 
-MwGraph *mw_graph_new_like(const MwGraph *like)
+MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like)
 {
-    MwGraph *graph = mw_graph_new(like->arena, like->interner, like->name);
+    MwGraph *graph = mw_graph_new(arena, like->interner, like->name);
     for (int i = 0; i < like->repeats.count; i++)
         mw_vec_push(graph->arena, &graph->repeats, like->repeats.at[i]);
     for (int i = 0; i < like->trains.count; i++)

@@ -213,7 +213,7 @@ typedef struct {
 /* An empty graph in `arena`. `interner` must outlive it. */
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
 /* A new graph with the name, repeats, precision and train statements of `like`, without metrics. */
-MwGraph *mw_graph_new_like(const MwGraph *like);
+MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like);
 
 /* A node to be added. */
 typedef struct {

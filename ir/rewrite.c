@@ -7,8 +7,13 @@
 
 MwRewrite mw_rewrite_begin(const MwGraph *from)
 {
-    MwRewrite rewrite = {.from = from, .to = mw_graph_new_like(from)};
-    rewrite.value = MW_NEW(from->arena, MwValueId, from->values.count);
+    return mw_rewrite_begin_in(from->arena, from);
+}
+
+MwRewrite mw_rewrite_begin_in(MwArena *arena, const MwGraph *from)
+{
+    MwRewrite rewrite = {.from = from, .to = mw_graph_new_like(arena, from)};
+    rewrite.value = MW_NEW(arena, MwValueId, from->values.count);
     memset(rewrite.value, -1, sizeof(MwValueId) * (size_t)from->values.count);
     return rewrite;
 }
@@ -113,9 +118,7 @@ static void reserve(MwGraph *graph, const MwGraph *like)
 
 MwGraph *mw_graph_copy(MwArena *arena, const MwGraph *graph)
 {
-    MwGraph from = *graph;
-    from.arena = arena;
-    MwRewrite rewrite = mw_rewrite_begin(&from);
+    MwRewrite rewrite = mw_rewrite_begin_in(arena, graph);
     reserve(rewrite.to, graph);
     for (int n = 0; n < graph->nodes.count; n++)
         mw_rewrite_copy(&rewrite, &graph->nodes.at[n]);

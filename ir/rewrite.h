@@ -13,6 +13,8 @@ typedef struct {
 
 /* Begins a new graph like `from`, without nodes, in the arena of `from`. */
 MwRewrite mw_rewrite_begin(const MwGraph *from);
+/* The same in `arena`. */
+MwRewrite mw_rewrite_begin_in(MwArena *arena, const MwGraph *from);
 
 /* Sets the origin and phase of the next nodes to those of `node`, a node of `from`. */
 void mw_rewrite_at(MwRewrite *rewrite, const MwNode *node);

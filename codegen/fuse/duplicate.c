@@ -219,9 +219,8 @@ static void decide(Choice *c, int root)
         take_bases(c, takers.at[i], bases);
 }
 
-static Choice choose(const MwLegal *legal, const MwUnits *units, const bool *barred)
+static Choice choose(MwArena *arena, const MwLegal *legal, const MwUnits *units, const bool *barred)
 {
-    MwArena *arena = legal->graph->arena;
     const int values = legal->graph->values.count;
     Choice c = {.arena = arena,
                 .legal = legal,
@@ -417,7 +416,7 @@ static Duplication duplicate(const Choice *c)
 {
     const MwLegal *from = c->legal;
     Duplication d = {.choice = c,
-                     .rewrite = mw_rewrite_begin(from->graph),
+                     .rewrite = mw_rewrite_begin_in(c->arena, from->graph),
                      .to = MW_NEW(c->arena, MwLegal, 1),
                      .needed = find_needed(c)};
     d.copies = MW_NEW(c->arena, Copies, from->graph->values.count);
@@ -465,20 +464,33 @@ static bool bar_stored(const Duplication *d, const MwUnits *units, bool *barred)
     return found;
 }
 
+/* Duplicates what is not barred, in `arena`, and returns the units of the new *legal. NULL: some
+ * copy fits no kernel, and is barred now, or there is nothing to duplicate, and it is `over`. */
+static MwUnits *attempt(MwArena *arena, const MwLegal **legal, const MwUnits *units, bool *barred,
+                        bool *over)
+{
+    const Choice choice = choose(arena, *legal, units, barred);
+    *over = choice.count == 0;
+    if (*over)
+        return NULL;
+    const Duplication d = duplicate(&choice);
+    MwUnits *formed = mw_units_form(d.to);
+    if (bar_stored(&d, formed, barred))
+        return NULL;
+    *legal = d.to;
+    return formed;
+}
+
 MwUnits *mw_units_duplicate(const MwLegal **legal, MwUnits *units)
 {
     const MwGraph *graph = (*legal)->graph;
-    bool *barred = MW_NEW(graph->arena, bool, graph->values.count);
-    for (int round = 0; round < MW_TUNED_DUPLICATE_ROUNDS; round++) {
-        const Choice choice = choose(*legal, units, barred);
-        if (!choice.count)
-            return units;
-        const Duplication d = duplicate(&choice);
-        MwUnits *formed = mw_units_form(d.to);
-        if (!bar_stored(&d, formed, barred)) {
-            *legal = d.to;
+    bool *barred = MW_NEW(graph->arena, bool, graph->values.count), over = false;
+    for (int round = 0; round < MW_TUNED_DUPLICATE_ROUNDS && !over; round++) {
+        MwArena *arena = mw_arena_new_within(graph->arena);
+        MwUnits *formed = attempt(arena, legal, units, barred, &over);
+        if (formed)
             return formed;
-        }
+        mw_arena_free(&arena);
     }
     return units;
 }

@@ -119,9 +119,7 @@ static void make_room(MwLegalizer *l, int values)
 
 MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *backend)
 {
-    MwGraph from = *local;
-    from.arena = arena;
-    MwLegalizer l = {.rewrite = mw_rewrite_begin(&from), .scratch = mw_arena_new()};
+    MwLegalizer l = {.rewrite = mw_rewrite_begin_in(arena, local), .scratch = mw_arena_new()};
     bool *needed = find_needed(l.scratch, local);
     l.legal = MW_NEW(arena, MwLegal, 1);
     l.legal->graph = l.rewrite.to;

@@ -379,7 +379,7 @@ MwLocalGraph *mw_partition(MwArena *arena, const MwSharding *sharding)
     const MwGraph *global = sharding->problem->graph;
     MwLocalGraph *local = MW_NEW(arena, MwLocalGraph, 1);
     local->global = global;
-    local->graph = mw_graph_new_like(global);
+    local->graph = mw_graph_new_like(global->arena, global);
     local->mesh = sharding->problem->model.mesh;
     Partition p = {.sharding = sharding,
                    .global = global,
