@@ -1,33 +1,65 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/fuse/joining.h"
 
+#include <string.h>
+
 static int reach_of(const MwFusion *f, int unit)
 {
     const int loop = unit < 0 ? -1 : mw_fusion_unit(f, unit)->loop;
     return unit < 0 ? -1 : (int)mw_max(f->reach[unit], loop < 0 ? -1 : f->loop_reach[loop]);
 }
 
-/* Brings `reach` up to date where it may have grown to `last` for units with nodes from `first` on:
- * units have nodes before and behind those of others, so that growth may run back and forth. */
-static void update_reach(MwFusion *f, int first, int last)
+/* Inverts the operands by counting sort. While the lists are filled, begin[n + 1] is the end of the
+ * list of node n so far. */
+static void find_readers(MwFusion *f)
 {
-    bool changed = true;
-    while (changed) {
-        changed = false;
-        for (int n = first; n <= last; n++) {
-            const MwNode *node = mw_legal_at(f->legal, n);
-            int unit = f->out->unit_of[n], most = n;
-            if (unit < 0)
-                continue;
-            for (int k = 0; k < node->operand_count; k++)
-                most = (int)mw_max(
-                    most, reach_of(f, f->out->unit_of[mw_fusion_producer(f->legal, node, k)]));
-            changed = changed || most > f->reach[unit];
-            f->reach[unit] = (int32_t)mw_max(most, f->reach[unit]);
-            const int loop = mw_fusion_unit(f, unit)->loop;
-            if (loop >= 0)
-                f->loop_reach[loop] = (int32_t)mw_max(most, f->loop_reach[loop]);
-        }
+    const MwGraph *graph = f->legal->graph;
+    const int nodes = graph->nodes.count;
+    int32_t *begin = f->readers.begin = MW_NEW(f->arena, int32_t, nodes + 2);
+    for (int n = 0; n < nodes; n++)
+        for (int k = 0; k < graph->nodes.at[n].operand_count && f->out->unit_of[n] >= 0; k++)
+            begin[mw_fusion_producer(f->legal, &graph->nodes.at[n], k) + 2]++;
+    for (int n = 0; n < nodes; n++)
+        begin[n + 2] += begin[n + 1];
+    f->readers.at = MW_NEW(f->arena, int32_t, begin[nodes + 1]);
+    for (int n = 0; n < nodes; n++)
+        for (int k = 0; k < graph->nodes.at[n].operand_count && f->out->unit_of[n] >= 0; k++)
+            f->readers.at[begin[mw_fusion_producer(f->legal, &graph->nodes.at[n], k) + 1]++] = n;
+}
+
+/* Lists the units of a loop, of which one reaches further than any did. */
+static void raise_loop(MwFusion *f, int loop, int reach)
+{
+    const MwLoop *range = &f->legal->loops.at[loop];
+    f->loop_reach[loop] = reach;
+    for (int n = range->first; n <= range->last; n++)
+        if (f->out->unit_of[n] >= 0 && f->legal->loops.of_node[n] == loop)
+            mw_vec_push(f->arena, &f->raised, f->out->unit_of[n]);
+}
+
+/* Lists the unit if it has not reached so far yet. */
+static void raise_unit(MwFusion *f, int unit, int reach)
+{
+    const int loop = mw_fusion_unit(f, unit)->loop;
+    if (reach <= f->reach[unit])
+        return;
+    f->reach[unit] = reach;
+    if (loop >= 0 && reach > f->loop_reach[loop])
+        raise_loop(f, loop, reach);
+    else
+        mw_vec_push(f->arena, &f->raised, unit);
+}
+
+/* Brings `reach` of what depends on the listed units up to date. */
+static void raise_readers(MwFusion *f)
+{
+    while (f->raised.count) {
+        const int unit = f->raised.at[--f->raised.count], reach = reach_of(f, unit);
+        const MwUnit *of = mw_fusion_unit(f, unit);
+        for (int i = 0; i < of->nodes.count; i++)
+            for (int r = f->readers.begin[of->nodes.at[i]];
+                 r < f->readers.begin[of->nodes.at[i] + 1]; r++)
+                raise_unit(f, f->out->unit_of[f->readers.at[r]], reach);
     }
 }
 
@@ -102,7 +134,8 @@ void mw_fusion_join(MwFusion *f, int a, int b)
     mw_fusion_take_nodes(f, into, from);
     from->nodes.count = 0;
     f->reach[a] = (int32_t)mw_max(f->reach[a], f->reach[b]);
-    update_reach(f, into->nodes.at[0], f->reach[a]);
+    mw_vec_push(f->arena, &f->raised, a);
+    raise_readers(f);
 }
 
 MwFusion mw_fusion_begin(const MwLegal *legal, MwUnits *out)
@@ -114,6 +147,11 @@ MwFusion mw_fusion_begin(const MwLegal *legal, MwUnits *out)
                   .visited = MW_NEW(arena, int32_t, out->units.count),
                   .reach = MW_NEW(arena, int32_t, out->units.count),
                   .loop_reach = MW_NEW(arena, int32_t, legal->loops.count)};
-    update_reach(&f, 0, legal->graph->nodes.count - 1);
+    find_readers(&f);
+    memset(f.reach, -1, sizeof *f.reach * (size_t)out->units.count);
+    for (int n = 0; n < legal->graph->nodes.count; n++)
+        if (out->unit_of[n] >= 0)
+            raise_unit(&f, out->unit_of[n], n);
+    raise_readers(&f);
     return f;
 }

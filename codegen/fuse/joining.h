@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Units in the making: two are joined where neither would then wait for the other through a
- * third. */
+ * third. The tables grow with the operands of the graph. */
 #ifndef MW_CODEGEN_FUSE_JOINING_H
 #define MW_CODEGEN_FUSE_JOINING_H
 
@@ -12,7 +12,12 @@ typedef struct {
     MwUnits *out;
     int32_t *reach;      /* [units] the last node of the unit and of all units that it depends on */
     int32_t *loop_reach; /* [loops] the greatest of their units */
-    int32_t *visited;    /* [units] stamp of the last search */
+    /* The nodes of units that read results of node n: at[begin[n]] to at[begin[n + 1] - 1]. */
+    struct {
+        int32_t *at, *begin;
+    } readers;
+    MW_VEC(int32_t) raised; /* units whose reach has grown, and whose readers are to follow */
+    int32_t *visited;       /* [units] stamp of the last search */
     int32_t stamp;
 } MwFusion;
 
