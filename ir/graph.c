@@ -110,20 +110,20 @@ static MwNameSlot *find_slot(MwNameTable *table, const char *name)
     return slot && slot->name ? slot : NULL;
 }
 
-/* `wanted`, or if that is taken `wanted` with the least free suffix of .1, .2, ... Each suffix is
- * tried once, so that a thousand values of one name take a thousand tries. */
-static const char *unique_name(MwGraph *graph, const char *wanted)
+/* `name`, which is interned, or if that is taken `name` with the least free suffix of .1, .2, ...
+ * Each suffix is tried once, so that a thousand values of one name take a thousand tries. */
+static const char *unique_name(MwGraph *graph, const char *name)
 {
-    const char *name = mw_intern(graph->interner, wanted);
     MwNameSlot *base = find_slot(graph->names, name);
     if (!base)
         return name;
     int suffix = (int)mw_max(base->next_suffix, 1);
+    const char *other;
     do
-        name = mw_intern_printf(graph->interner, "%s.%d", wanted, suffix++);
-    while (find_slot(graph->names, name));
+        other = mw_intern_printf(graph->interner, "%s.%d", name, suffix++);
+    while (find_slot(graph->names, other));
     base->next_suffix = suffix - 1;
-    return name;
+    return other;
 }
 
 /* Notes that `name` is free, for names that it is a suffix of. */
@@ -159,29 +159,29 @@ void mw_graph_rename(MwGraph *graph, MwValueId value, const char *wanted)
 {
     names_remove(graph->names, mw_value(graph, value)->name);
     free_suffix(graph, mw_value(graph, value)->name);
-    const char *name = unique_name(graph, wanted);
+    const char *name = unique_name(graph, mw_intern(graph->interner, wanted));
     mw_value(graph, value)->name = name;
     names_add(graph, name, value);
 }
 
-/* Adds a value for a result of a node. */
+/* Adds a value for a result of a node. `name` is interned; NULL: there is none. */
 static void add_result(MwGraph *graph, MwNodeId node, const MwTensor *tensor, const char *name)
 {
     MwValueId id = {graph->values.count};
-    name = name ? unique_name(graph, name)
-                : unique_name(graph, mw_arena_printf(graph->arena, "_%d", id.index));
+    name = unique_name(graph, name ? name : mw_intern_printf(graph->interner, "_%d", id.index));
     mw_vec_push(graph->arena, &graph->values,
                 ((MwValue){.tensor = *tensor, .node = node, .name = name}));
     names_add(graph, name, id);
 }
 
+/* The name that result k of `count` is to have, interned; NULL: none. */
 static const char *result_name(MwGraph *graph, const MwNodeSpec *spec, int count, int k)
 {
-    if (spec->result_names)
-        return spec->result_names[k];
-    if (spec->name && count > 1)
-        return mw_arena_printf(graph->arena, "%s.%d", spec->name, k);
-    return spec->name;
+    const char *name = spec->result_names ? spec->result_names[k] : spec->name;
+    if (!name || (spec->like && name == spec->like[k].name))
+        return name;
+    return !spec->result_names && count > 1 ? mw_intern_printf(graph->interner, "%s.%d", name, k)
+                                            : mw_intern(graph->interner, name);
 }
 
 /* The result types by the shape rule; NULL, and errors, if it refuses the node. */

@@ -228,8 +228,8 @@ typedef struct {
     const char *name;
     const char *const *result_names; /* instead of `name`: a name for each result; may be NULL */
     const char *callee; /* what messages of its shape rule call it; NULL: the operator's name */
-    /* the results of a node with these attributes and operands of these types, if there is one: its
-     * shape rule then need not be asked; NULL: none */
+    /* the results of a node with these attributes and operands of these types, in a graph with the
+     * same interner, if there is one: its shape rule then need not be asked; NULL: none */
     const MwValue *like;
     int like_count;
 } MwNodeSpec;
