@@ -166,13 +166,8 @@ static bool read_part(MwExpander *ex, MwSite site, const MwTensor *x, const MwPl
 /* Takes a range of a dimension. */
 static MwValueId emit_range(MwExpander *ex, MwSite site, MwValueId x, int axis, Range range)
 {
-    const MwSite inner = mw_site_inner(site);
-    if (range.stride == 1)
-        return mw_emit_range(ex, site, MW_OP_SLICE, x, axis, range.begin, range.end);
     const MwCall call = {.site = site, .callee = "[ ]"};
-    if (range.begin > 0 || range.end < mw_value_tensor(ex->graph, x)->dim[axis])
-        x = mw_emit_range(ex, inner, MW_OP_SLICE, x, axis, range.begin, range.end);
-    return mw_emit_strided(ex, &call, x, axis, range.stride);
+    return mw_emit_part(ex, &call, x, axis, range.begin, range.end, range.stride);
 }
 
 static MwTerm index_tensor(MwExpander *ex, MwSite site, MwValueId x, const MwPlaces *places)

@@ -18,10 +18,10 @@ MwTerm mw_compose_loss(MwExpander *ex, const MwCall *call, bool of_rows, const c
 /* Argument k of a norm, `eps`; false after an error. What PyTorch has in its place, the sizes of
  * what is normalised, is refused (norm.c). */
 bool mw_call_eps(MwExpander *ex, const MwCall *call, int k, double *eps);
-/* Every stride-th element of dimension `axis` of `x`, from its first: a part of a call of slice
+/* Every stride-th element of dimension `axis` of `x` from `begin` up to, not including, `end`
  * (rearrange.c). */
-MwValueId mw_emit_strided(MwExpander *ex, const MwCall *call, MwValueId x, int axis,
-                          int64_t stride);
+MwValueId mw_emit_part(MwExpander *ex, const MwCall *call, MwValueId x, int axis, int64_t begin,
+                       int64_t end, int64_t stride);
 /* The slices of `x`, of floats, along `axis` at i32 `ids`, whose dimensions take the place of the
  * axis (lookup.c). */
 MwValueId mw_emit_gather(MwExpander *ex, MwSite site, MwValueId x, MwValueId ids, int axis);

@@ -176,7 +176,8 @@ MwTerm mw_function_flip(MwExpander *ex, const MwCall *call)
 
 /* Every stride-th element of dimension `axis` of `x`, from its first. The dimension is parted into
  * groups of `stride`, of which each gives its first; zeros complete the last group. */
-MwValueId mw_emit_strided(MwExpander *ex, const MwCall *call, MwValueId x, int axis, int64_t stride)
+static MwValueId emit_strided(MwExpander *ex, const MwCall *call, MwValueId x, int axis,
+                              int64_t stride)
 {
     MwSite inner = mw_site_inner(call->site);
     if (!mw_has_value(x))
@@ -195,6 +196,16 @@ MwValueId mw_emit_strided(MwExpander *ex, const MwCall *call, MwValueId x, int a
     x = mw_emit_range(ex, inner, MW_OP_SLICE, x, axis + 1, 0, 1);
     mw_tensor_remove_dim(&shape, axis + 1);
     return mw_emit_reshape(ex, call->site, x, &shape);
+}
+
+MwValueId mw_emit_part(MwExpander *ex, const MwCall *call, MwValueId x, int axis, int64_t begin,
+                       int64_t end, int64_t stride)
+{
+    if (stride == 1)
+        return mw_emit_range(ex, call->site, MW_OP_SLICE, x, axis, begin, end);
+    if (begin != 0 || end != mw_value_tensor(ex->graph, x)->dim[axis])
+        x = mw_emit_range(ex, mw_site_inner(call->site), MW_OP_SLICE, x, axis, begin, end);
+    return emit_strided(ex, call, x, axis, stride);
 }
 
 /* 1 where the class is the id, in a last dimension of its own. */

@@ -155,7 +155,7 @@ static MwValueId resize_nearest(MwExpander *ex, const MwCall *call, MwSite site,
     if (in % out == 0) {
         MwCall strided = *call;
         strided.site = site;
-        return mw_emit_strided(ex, &strided, r->x, d + 1, in / out);
+        return mw_emit_part(ex, &strided, r->x, d + 1, 0, in, in / out);
     }
     const MwTensor x = *mw_value_tensor(ex->graph, r->x);
     if (out % in == 0 && x.rank < MW_MAX_RANK) {

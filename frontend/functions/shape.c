@@ -235,11 +235,8 @@ MwTerm mw_function_slice(MwExpander *ex, const MwCall *call)
                         (long long)stride);
         return mw_term_none();
     }
-    if (stride > 1) {
-        MwSite inner = mw_site_inner(call->site);
-        MwValueId part = mw_emit_range(ex, inner, MW_OP_SLICE, x, axis, begin, end);
-        return mw_term_tensor(mw_emit_strided(ex, call, part, axis, stride));
-    }
+    if (stride > 1)
+        return mw_term_tensor(mw_emit_part(ex, call, x, axis, begin, end, stride));
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, axis), mw_attr_int(MW_ATTR_BEGIN, begin),
                       mw_attr_int(MW_ATTR_END, end)};
     return mw_call_emit(ex, call, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
