@@ -11,13 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const MwDefine defines[] = {
-    {"batch", "8"}, {"inputs", "8"}, {"width", "8"}, {"classes", "8"}};
-
 /* mlp on two devices. */
 typedef struct {
     MwArena *arena;
     MwDiags *diags;
+    MwDefine defines[4];
     const MwGraph *graph;
     MwCluster cluster;
     MwCompileOptions options;
@@ -26,16 +24,22 @@ typedef struct {
     size_t dump_bytes;
 } Case;
 
-static void open_case(Case *c)
+static void open_case_of(Case *c, const char *batch)
 {
     *c = (Case){.arena = mw_arena_new(),
+                .defines = {{"batch", batch}, {"inputs", "8"}, {"width", "8"}, {"classes", "8"}},
                 .cluster = test_cluster(2),
                 .options = {.solve_time_s = 5},
                 .pipeline = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT}};
     c->diags = mw_diags_new(c->arena);
     c->graph = mw_graph_load(c->arena, mw_interner_new(c->arena), SOURCE_ROOT "/models/mlp.graph",
-                             defines, MW_COUNT(defines), c->diags);
+                             c->defines, MW_COUNT(c->defines), c->diags);
     ck_assert_msg(c->graph != NULL, "%s", diags_text(c->arena, c->diags));
+}
+
+static void open_case(Case *c)
+{
+    open_case_of(c, "8");
 }
 
 static void close_case(Case *c)
@@ -112,8 +116,8 @@ static const char *dump_for(const Case *c, int64_t target_bytes)
                                  .cluster = &c->cluster,
                                  .memory_target_bytes = target_bytes};
     compilation.graph =
-        mw_graph_load(c->arena, mw_interner_new(c->arena), SOURCE_ROOT "/models/mlp.graph", defines,
-                      MW_COUNT(defines), c->diags);
+        mw_graph_load(c->arena, mw_interner_new(c->arena), SOURCE_ROOT "/models/mlp.graph",
+                      c->defines, MW_COUNT(c->defines), c->diags);
     pipeline.dump = open_memstream(&dump, &bytes);
     ck_assert(mw_pipeline_run(&compilation, &pipeline, mw_diags_new(c->arena)));
     fclose(pipeline.dump);
@@ -226,6 +230,24 @@ START_TEST(gaps_between_buffers_are_said)
 }
 END_TEST
 
+/* A batch that two devices do not divide is padded: where that adds little, there is nothing to
+ * compare it with. */
+static const struct {
+    const char *batch;
+    int attempts;
+} batches[] = {{"8", 1}, {"201", 1}, {"9", 2}};
+
+START_TEST(next_to_no_padding_is_not_compared_with_none)
+{
+    Case c;
+    open_case_of(&c, batches[_i].batch);
+    const MwPlanResult result = plan_of(&c, 0);
+    ck_assert_ptr_nonnull(result.plan);
+    ck_assert_int_eq(result.attempts, batches[_i].attempts);
+    close_case(&c);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan_model");
@@ -238,5 +260,6 @@ int main(void)
     tcase_add_test(tests, what_the_user_gave_stays_as_it_was);
     tcase_add_loop_test(tests, what_was_exceeded_is_said, 0, MW_COUNT(refusals));
     tcase_add_test(tests, gaps_between_buffers_are_said);
+    tcase_add_loop_test(tests, next_to_no_padding_is_not_compared_with_none, 0, MW_COUNT(batches));
     return run_suite(suite);
 }
