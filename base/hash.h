@@ -4,9 +4,15 @@
 #ifndef MW_BASE_HASH_H
 #define MW_BASE_HASH_H
 
-#include "base/base.h"
+#include "base/arena.h"
 
 uint64_t mw_hash_bytes(const void *data, size_t bytes);
+
+/* The hash of bytes that come in pieces: that of all of them together. */
+typedef struct MwHashStream MwHashStream;
+MwHashStream *mw_hash_stream_new(MwArena *arena);
+void mw_hash_stream_add(MwHashStream *stream, const void *data, size_t bytes);
+uint64_t mw_hash_stream_end(const MwHashStream *stream);
 
 /* Mixes `value` into `hash`; order matters. */
 static inline uint64_t mw_hash_mix(uint64_t hash, uint64_t value)

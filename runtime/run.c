@@ -10,8 +10,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "runtime/check/check.h"
-#include "runtime/data/checkpoint.h"
-#include "runtime/data/checkpoint_fit.h"
 #include "runtime/data/feed.h"
 #include "runtime/data/outputs.h"
 #include "runtime/exec/executor.h"
@@ -23,6 +21,8 @@
 #include "runtime/progress.h"
 #include "runtime/run_options.h"
 #include "runtime/verify.h"
+#include "runtime/weights/checkpoint.h"
+#include "runtime/weights/checkpoint_fit.h"
 
 #include <errno.h>
 #include <math.h>
@@ -48,6 +48,7 @@ typedef struct {
     MwTrace *trace;
     MwProgress *progress; /* on rank 0 */
     MwCheckpoint resume;  /* what the run goes on from; step 0: nothing */
+    MwSaver *saver;       /* NULL: the run is not saved */
     uint64_t seed;
     int64_t step; /* the last that was done */
     bool data_failed;
@@ -144,6 +145,8 @@ static void on_interrupt(int signal_number)
 
 /* Why a run ends after a step. */
 enum { SIGN_INTERRUPTED = 1, SIGN_DATA = 2 };
+/* A rank still writes its part of a checkpoint. */
+enum { SIGN_WRITING = 4 };
 
 /* The message from a rank to all others after a step. */
 typedef struct {
@@ -179,7 +182,8 @@ static void share_messages(Run *run, const Messages *messages)
     MwFault fault;
     StepMessage *own = messages->own;
     const MwPlanMesh *mesh;
-    own->signs = (interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0);
+    own->signs = (interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0) |
+                 (run->saver && mw_saver_is_writing(run->saver) ? SIGN_WRITING : 0);
     if (!run->transport->table->allgather(run->transport, own, messages->bytes, messages->all,
                                           &fault))
         end_all(run, run->step + 1, &fault);
@@ -362,6 +366,15 @@ static bool start_weights(Run *run, MwFault *fault)
            (!run->options.resume || mw_checkpoint_load(&state, &run->resume, fault));
 }
 
+static bool open_saver(Run *run, MwFault *fault)
+{
+    const MwCheckpointRun state = checkpoint_run(run);
+    if (!run->options.checkpoint)
+        return true;
+    run->saver = mw_saver_new(run->arena, &state, run->options.checkpoint, run->seed, fault);
+    return run->saver != NULL;
+}
+
 static bool open_outputs(Run *run, MwFault *fault)
 {
     const MwRunTexts *texts = &run->options.outputs;
@@ -384,9 +397,9 @@ static bool open_progress(Run *run, MwFault *fault)
 static bool set_up(Run *run)
 {
     static bool (*const stages[])(Run *, MwFault *) = {
-        need_backend, find_checkpoint, prepare_checkpoints, set_kernels,
-        set_device,   connect_devices, open_trace,          make_executor,
-        open_feeds,   start_weights,   open_outputs,        open_progress,
+        need_backend,    find_checkpoint, prepare_checkpoints, set_kernels, set_device,
+        connect_devices, open_trace,      make_executor,       open_feeds,  start_weights,
+        open_saver,      open_outputs,    open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
@@ -479,17 +492,40 @@ static bool finish_step(Run *run, const Outcome *outcome)
 static bool is_save_due(const Run *run)
 {
     int64_t every = run->options.checkpoint_every;
-    return run->step == run->options.steps || (every > 0 && run->step % every == 0);
+    return every > 0 && run->step % every == 0;
 }
 
-static void save(Run *run)
+static void end_unless(Run *run, bool good, MwFault *fault)
 {
-    const MwCheckpointRun state = checkpoint_run(run);
+    if (good)
+        return;
+    mw_fault_prefix(fault, "--checkpoint %s", run->options.checkpoint);
+    end_all(run, run->step, fault);
+}
+
+/* Ends the save that is open, if there is one. */
+static void end_save(Run *run)
+{
     MwFault fault;
-    if (!mw_checkpoint_save(&state, run->options.checkpoint, run->step, run->seed, &fault)) {
-        mw_fault_prefix(&fault, "--checkpoint %s", run->options.checkpoint);
-        end_all(run, run->step, &fault);
+    if (run->saver && mw_saver_is_open(run->saver))
+        end_unless(run, mw_saver_end(run->saver, &fault), &fault);
+}
+
+/* Saves the step where that is due, and ends a save that all ranks have written. The last is ended
+ * before the run goes on to its end. */
+static void keep_checkpoints(Run *run, int64_t signs)
+{
+    const bool is_last = run->step == run->options.steps || signs & SIGN_INTERRUPTED;
+    MwFault fault;
+    if (!run->saver)
+        return;
+    if (is_last || is_save_due(run)) {
+        end_save(run);
+        end_unless(run, mw_saver_begin(run->saver, run->step, &fault), &fault);
+        signs |= SIGN_WRITING;
     }
+    if (is_last || !(signs & SIGN_WRITING))
+        end_save(run);
 }
 
 static int run_steps(Run *run)
@@ -502,11 +538,12 @@ static int run_steps(Run *run)
                (long long)run->step);
     while (run->step < run->options.steps) {
         Outcome outcome = run_step(run, &messages);
-        if (!finish_step(run, &outcome))
+        if (!finish_step(run, &outcome)) {
+            end_save(run);
             return STATUS_FAULT;
+        }
         bool stops = outcome.signs & SIGN_INTERRUPTED;
-        if (run->options.checkpoint && (stops || is_save_due(run)))
-            save(run);
+        keep_checkpoints(run, outcome.signs);
         if (stops && run->transport->rank == 0)
             fprintf(stderr, "meshwright: interrupted after step %lld\n", (long long)run->step);
         if (stops)
@@ -535,6 +572,7 @@ static int run_plan(Run *run)
         if (!agree(run, close_files(run, run->step >= run->options.steps, &fault), &fault))
             status = STATUS_FAULT;
     }
+    mw_saver_free(&run->saver);
     mw_feeds_close(&run->feeds);
     mw_transport_free(&run->transport, run->device);
     mw_device_free(&run->device);

@@ -2,6 +2,7 @@
 """Whole runs: the models at small sizes, compiled, run on ranks, and their losses compared."""
 import ast
 import csv
+import json
 import math
 import os
 import pathlib
@@ -234,10 +235,41 @@ def read_tensor(path):
     return [element for element, in struct.iter_unpack(f"<{code}", data[end:])]
 
 
+SAFETENSORS_CODES = {"F32": "f", "F64": "d", "I32": "i", "I64": "q", "I8": "b", "U8": "B", "BOOL": "?",
+                     "BF16": "H", "F16": "e"}
+
+
+def read_safetensors(path):
+    """{name: elements} of a safetensors file, whose elements have no gaps between them."""
+    data = path.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    header, end = json.loads(data[8:begin]), 0
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        first, last = entry["data_offsets"]
+        part = data[begin + first:begin + last]
+        elements = [x for x, in struct.iter_unpack("<" + SAFETENSORS_CODES[entry["dtype"]], part)]
+        if first != end or len(elements) != math.prod(entry["shape"]):
+            raise Failed(f"{path}: {name} is {entry}")
+        tensors[name], end = elements, last
+    if begin + end != len(data):
+        raise Failed(f"{path}: it has {len(data) - begin} bytes of data, and tensors for {end}")
+    return tensors
+
+
 def newest_checkpoint(saved):
-    """{name: elements} of the newest checkpoint in a folder."""
-    newest = max(saved.glob("step-*"))
-    return {path.stem: read_tensor(path) for path in newest.glob("*.npy")}
+    """{name: elements} of the newest checkpoint in a folder. An index names the files of all its
+    tensors where they are in several."""
+    newest, tensors = max(saved.glob("step-*")), {}
+    for path in sorted(newest.glob("*.safetensors")):
+        part = read_safetensors(path)
+        index = newest / f"{path.name.split('-')[0]}.safetensors.index.json"
+        places = json.loads(index.read_text())["weight_map"] if "-of-" in path.name else {}
+        if places and any(places.get(name) != path.name for name in part) or tensors.keys() & part.keys():
+            raise Failed(f"{path}: its tensors are not those of the index")
+        tensors.update(part)
+    return tensors
 
 
 def same_tensors(saved, also, tolerance=1e-4):

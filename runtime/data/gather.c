@@ -60,30 +60,3 @@ bool mw_gather(const MwShardedTensor *tensor, MwTransport *transport, int root, 
     }
     return true;
 }
-
-bool mw_scatter(const MwShardedTensor *tensor, MwTransport *transport, void *part,
-                const void *whole, void *scratch, MwFault *fault)
-{
-    const int first = tensor->mesh->first_rank, self = transport->rank;
-    const int devices = mw_mesh_devices(&tensor->mesh->shape);
-    const int64_t bytes = mw_type_bytes(tensor->global->type);
-    for (int rank = first; rank < first + devices; rank++) {
-        bool is_first;
-        const MwBox box = shard_of(tensor, rank, &is_first);
-        char *to = self == rank ? part : scratch;
-        if (self != 0) {
-            if (self == rank &&
-                !transport->table->receive(transport, 0, part, box_bytes(&box), fault))
-                return false;
-            continue;
-        }
-        if (tensor->held != tensor->global)
-            memset(to, 0, (size_t)box_bytes(&box));
-        for (MwSegment segment = {0}; mw_box_next_segment(&box, &segment);)
-            memcpy(to + segment.local * bytes, (const char *)whole + segment.global * bytes,
-                   (size_t)(segment.count * bytes));
-        if (rank != 0 && !transport->table->send(transport, rank, scratch, box_bytes(&box), fault))
-            return false;
-    }
-    return true;
-}

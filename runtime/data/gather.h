@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Gathers a sharded tensor on one rank, and scatters one from rank 0, in host memory. */
+/* Gathers a sharded tensor on one rank, in host memory. */
 #ifndef MW_RUNTIME_DATA_GATHER_H
 #define MW_RUNTIME_DATA_GATHER_H
 
@@ -19,14 +19,10 @@ typedef struct {
 /* True if mw_gather sends the shard of this rank: no lower rank holds the same one. */
 bool mw_sharded_is_sent(const MwShardedTensor *tensor, int rank);
 
-/* Both are collective over the ranks of the mesh and the root, which is rank 0 for mw_scatter.
- * `part` is the shard of this rank, with its
- * padding, which mw_scatter sets to zeros; it is unused on a rank that is not on the mesh or, in
- * mw_gather, whose shard is not sent. `whole`, and `scratch` with room for one shard, are used on
- * the root only. */
+/* Collective over the ranks of the mesh and the root. `part` is the shard of this rank, with its
+ * padding; it is unused on a rank whose shard is not sent. `whole`, and `scratch` with room for one
+ * shard, are used on the root only. */
 bool mw_gather(const MwShardedTensor *tensor, MwTransport *transport, int root, const void *part,
                void *whole, void *scratch, MwFault *fault);
-bool mw_scatter(const MwShardedTensor *tensor, MwTransport *transport, void *part,
-                const void *whole, void *scratch, MwFault *fault);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data/npy.h"
 
-#include "base/element.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,11 +108,8 @@ bool mw_npy_read(const char *data, int64_t bytes, MwNpy *npy, MwFault *fault)
 
 const char *mw_npy_text(const MwNpy *npy, char buffer[MW_NPY_TEXT_BYTES])
 {
-    const char *kind = npy->kind == 'f'   ? "float"
-                       : npy->kind == 'i' ? "int"
-                       : npy->kind == 'u' ? "uint"
-                                          : "bool";
-    int at = snprintf(buffer, MW_NPY_TEXT_BYTES, "%s%d[", kind, npy->bytes * 8);
+    char type[MW_FILE_TYPE_TEXT_BYTES];
+    int at = snprintf(buffer, MW_NPY_TEXT_BYTES, "%s[", mw_file_type_text(mw_npy_type(npy), type));
     for (int d = 0; d < npy->rank; d++)
         at += snprintf(buffer + at, (size_t)(MW_NPY_TEXT_BYTES - at), "%s%lld", d ? ", " : "",
                        (long long)npy->dim[d]);
@@ -124,52 +119,13 @@ const char *mw_npy_text(const MwNpy *npy, char buffer[MW_NPY_TEXT_BYTES])
 
 bool mw_npy_fits(const MwNpy *npy, MwType type)
 {
-    return mw_type_is_float(type) ||
-           (npy->kind != 'f' && (mw_type_is_integer(type) || npy->kind == 'b'));
-}
-
-/* The bits of the element at `at`, which need not be aligned; those of an integer are extended to
- * 64. */
-static uint64_t element_bits(const MwNpy *npy, const char *at)
-{
-    const int unused = 64 - 8 * npy->bytes;
-    uint64_t bits = 0;
-    memcpy(&bits, at, (size_t)npy->bytes);
-    return npy->kind == 'i' ? (uint64_t)((int64_t)(bits << unused) >> unused) : bits;
-}
-
-static double element(const MwNpy *npy, const char *at)
-{
-    const uint64_t bits = element_bits(npy, at);
-    float single;
-    double value;
-    if (npy->kind != 'f')
-        return npy->kind == 'i' ? (double)(int64_t)bits : (double)bits;
-    memcpy(&single, &bits, sizeof single);
-    memcpy(&value, &bits, sizeof value);
-    return npy->bytes == 2 ? mw_f16_to_f32((uint16_t)bits) : npy->bytes == 4 ? single : value;
-}
-
-/* Stores an integer or bool as element i of integers or bools. False if their type lacks it. */
-static bool put_integer(const MwNpy *npy, const char *from, MwType type, void *to, int64_t i)
-{
-    const uint64_t bits = element_bits(npy, from);
-    mw_element_put_integer(type, to, i, (int64_t)bits);
-    return type == MW_BOOL || (mw_element_integer(type, to, i) == (int64_t)bits &&
-                               (npy->kind == 'i' || bits <= INT64_MAX));
+    return mw_file_type_fits(mw_npy_type(npy), type);
 }
 
 bool mw_npy_convert(const MwNpy *npy, const char *from, int64_t count, MwType type, void *to,
                     MwFault *fault)
 {
-    for (int64_t i = 0; i < count; i++, from += npy->bytes) {
-        if (mw_type_is_float(type))
-            mw_element_put(type, to, i, element(npy, from));
-        else if (!put_integer(npy, from, type, to, i))
-            return mw_fault_set(fault, "the data holds %.0f, which %s cannot represent",
-                                element(npy, from), mw_type_name(type));
-    }
-    return true;
+    return mw_file_type_convert(mw_npy_type(npy), from, count, type, to, fault);
 }
 
 /* ---- Writing ---- */
@@ -178,13 +134,6 @@ static const char *const descriptions[MW_TYPE_COUNT] = {
 #define TYPE(id, name, bytes, kind, element, scalar, npy, ...) [MW_##id] = npy,
 #include "base/types.def"
 };
-
-bool mw_npy_holds(const MwNpy *npy, const MwTensor *tensor)
-{
-    return npy->kind == descriptions[tensor->type][1] &&
-           npy->bytes == mw_type_bytes(tensor->type) && npy->rank == tensor->rank &&
-           memcmp(npy->dim, tensor->dim, sizeof *npy->dim * (size_t)npy->rank) == 0;
-}
 
 int mw_npy_header(const MwTensor *tensor, char header[MW_NPY_HEADER_BYTES])
 {

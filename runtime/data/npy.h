@@ -4,8 +4,7 @@
 #ifndef MW_RUNTIME_DATA_NPY_H
 #define MW_RUNTIME_DATA_NPY_H
 
-#include "base/tensor.h"
-#include "runtime/exec/fault.h"
+#include "runtime/data/file_type.h"
 
 typedef struct {
     char kind; /* 'f' float, 'i' integer, 'u' unsigned, 'b' bool */
@@ -14,6 +13,11 @@ typedef struct {
     int64_t dim[MW_MAX_RANK];
     int64_t offset; /* of the first element in the file */
 } MwNpy;
+
+static inline MwFileType mw_npy_type(const MwNpy *npy)
+{
+    return (MwFileType){npy->kind, npy->bytes};
+}
 
 /* Parses the header of a file of `bytes` bytes, and proves that the file has all elements. `data`
  * is the file, or its first MW_NPY_MOST_HEADER_BYTES. */
@@ -31,8 +35,6 @@ bool mw_npy_fits(const MwNpy *npy, MwType type);
 bool mw_npy_convert(const MwNpy *npy, const char *from, int64_t count, MwType type, void *to,
                     MwFault *fault);
 
-/* True if the file has the shape and the element type that mw_npy_header writes for `tensor`. */
-bool mw_npy_holds(const MwNpy *npy, const MwTensor *tensor);
 /* Writes the header of a file for `tensor`. Returns its size, a multiple of 64. */
 enum { MW_NPY_HEADER_BYTES = 448 };
 int mw_npy_header(const MwTensor *tensor, char header[MW_NPY_HEADER_BYTES]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether a checkpoint belongs to the plan's model. */
-#ifndef MW_RUNTIME_DATA_CHECKPOINT_FIT_H
-#define MW_RUNTIME_DATA_CHECKPOINT_FIT_H
+#ifndef MW_RUNTIME_WEIGHTS_CHECKPOINT_FIT_H
+#define MW_RUNTIME_WEIGHTS_CHECKPOINT_FIT_H
 
-#include "runtime/data/checkpoint_files.h"
 #include "runtime/plan/plan.h"
+#include "runtime/weights/checkpoint_files.h"
 
 /* True if it has the weights and states of the plan, of the same shapes, and no others; a plan that
  * does not train needs no states. A fault names what differs first. */

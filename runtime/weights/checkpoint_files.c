@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/data/checkpoint_files.h"
+#include "runtime/weights/checkpoint_files.h"
 
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "runtime/data/npy.h"
+#include "base/vec.h"
+#include "runtime/data/feed_file.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -20,26 +21,27 @@
 /* Number of checkpoints that are kept: the newest, and one in case that it turns out to be
  * damaged. */
 enum { KEPT = 2 };
-enum { PATH_BYTES = MW_CHECKPOINT_PATH_BYTES + MW_CHECKPOINT_FILE_BYTES };
+enum { PATH_BYTES = MW_CHECKPOINT_PATH_BYTES + NAME_MAX + 1 };
 
-/* Letters, digits, '_', '-' and '.' stay, except a '.' at the beginning; any other byte becomes
- * %XX. */
-const char *mw_checkpoint_file_name(const char *name, char file[MW_CHECKPOINT_FILE_BYTES])
+/* A byte that is no letter, digit, '_', '-' or '.' stands as %XX in the name of a file. */
+const char *mw_checkpoint_tensor_name(MwArena *arena, const char *file)
 {
-    int at = 0;
-    for (const char *c = name; *c && at < MW_CHECKPOINT_FILE_BYTES - 8; c++) {
-        bool plain =
-            isalnum((unsigned char)*c) || *c == '_' || *c == '-' || (*c == '.' && c != name);
-        at += snprintf(file + at, 4, plain ? "%c" : "%%%02X", (unsigned char)*c);
+    const size_t length = strlen(file);
+    if (length <= strlen(".npy") || strcmp(file + length - strlen(".npy"), ".npy") != 0)
+        return NULL;
+    char *name = mw_arena_strndup(arena, file, length - strlen(".npy")), *to = name;
+    for (const char *from = name; *from; to++) {
+        unsigned byte;
+        int used = 0;
+        if (sscanf(from, "%%%2X%n", &byte, &used) == 1 && used == 3) {
+            *to = (char)byte;
+            from += used;
+        } else {
+            *to = *from++;
+        }
     }
-    snprintf(file + at, (size_t)(MW_CHECKPOINT_FILE_BYTES - at), ".npy");
-    return file;
-}
-
-static void file_path(const MwCheckpoint *checkpoint, const char *name, char path[PATH_BYTES])
-{
-    char file[MW_CHECKPOINT_FILE_BYTES];
-    snprintf(path, PATH_BYTES, "%s/%s", checkpoint->folder, mw_checkpoint_file_name(name, file));
+    *to = '\0';
+    return name;
 }
 
 static bool cannot(MwFault *fault, const char *what, const char *path)
@@ -104,10 +106,11 @@ static void folder_path(const char *dir, int64_t step, char path[MW_CHECKPOINT_P
     snprintf(path, MW_CHECKPOINT_PATH_BYTES, "%s/step-%08lld", dir, (long long)step);
 }
 
-bool mw_checkpoint_begin(const char *dir, int64_t step, uint64_t seed, MwCheckpoint *checkpoint,
-                         MwFault *fault)
+bool mw_checkpoint_begin(const char *dir, const char *model, int64_t step, uint64_t seed,
+                         MwCheckpoint *checkpoint, MwFault *fault)
 {
     *checkpoint = (MwCheckpoint){.step = step, .seed = seed};
+    snprintf(checkpoint->model, sizeof checkpoint->model, "%s", model);
     snprintf(checkpoint->folder, sizeof checkpoint->folder, "%s/%sXXXXXX", dir, unfinished);
     return mkdtemp(checkpoint->folder) != NULL || cannot(fault, "write to", dir);
 }
@@ -180,84 +183,50 @@ static void remove_old(const char *dir, int64_t newest)
 
 /* ---- The manifest ---- */
 
-static const char manifest_format[] = "meshwright checkpoint 1\nmodel %s\nstep %lld\nseed %llu\n";
+/* The version that is written; version 1 differs in what files there are. */
+enum { VERSION = 2 };
+static const char manifest_format[] = "meshwright checkpoint %d\nmodel %s\nstep %lld\nseed %llu\n";
 static const char file_format[] = "file %016llx %s\n"; /* hash of all its bytes, name */
 
-/* Lists the files in a folder, sorted by name; returns their number, or -1 after an error. */
-static int list_files(const char *path, struct dirent ***entries)
-{
-    int count = scandir(path, entries, NULL, alphasort), kept = 0;
-    for (int i = 0; i < count; i++) {
-        if ((*entries)[i]->d_name[0] == '.')
-            free((*entries)[i]);
-        else
-            (*entries)[kept++] = (*entries)[i];
-    }
-    return count < 0 ? -1 : kept;
-}
-
-/* Adds the line of a file. */
-static bool add_file(MwText *manifest, const MwCheckpoint *checkpoint, const char *name)
-{
-    char path[PATH_BYTES + NAME_MAX];
-    MwArena *arena = mw_arena_new();
-    size_t bytes;
-    snprintf(path, sizeof path, "%s/%s", checkpoint->folder, name);
-    const char *data = mw_file_read(arena, path, &bytes);
-    if (data)
-        mw_text_printf(manifest, file_format, (unsigned long long)mw_hash_bytes(data, bytes), name);
-    mw_arena_free(&arena);
-    return data != NULL;
-}
-
-static bool add_files(MwText *manifest, const MwCheckpoint *checkpoint)
-{
-    struct dirent **entries = NULL;
-    int count = list_files(checkpoint->folder, &entries);
-    bool good = count >= 0;
-    for (int i = 0; i < count; i++) {
-        good = good && add_file(manifest, checkpoint, entries[i]->d_name);
-        free(entries[i]);
-    }
-    free(entries);
-    return good;
-}
-
-static bool write_manifest(const MwCheckpoint *checkpoint, const char *model)
+static bool write_manifest(const MwCheckpoint *checkpoint, const MwCheckpointFile *files, int count)
 {
     MwArena *arena = mw_arena_new();
     MwText text = {.arena = arena};
     char path[PATH_BYTES];
-    mw_text_printf(&text, manifest_format, model, (long long)checkpoint->step,
+    mw_text_printf(&text, manifest_format, VERSION, checkpoint->model, (long long)checkpoint->step,
                    (unsigned long long)checkpoint->seed);
-    bool good = add_files(&text, checkpoint);
+    for (int i = 0; i < count; i++)
+        mw_text_printf(&text, file_format, (unsigned long long)files[i].hash, files[i].name);
     mw_text_add(&text, "checksum ");
     mw_text_printf(&text, "%016llx\n", (unsigned long long)mw_hash_bytes(text.at, text.bytes));
     snprintf(path, sizeof path, "%s/manifest", checkpoint->folder);
-    good =
-        good && mw_file_write(path, text.at, text.bytes, 0644) && sync_folder(checkpoint->folder);
+    const bool good =
+        mw_file_write(path, text.at, text.bytes, 0644) && sync_folder(checkpoint->folder);
     mw_arena_free(&arena);
     return good;
 }
 
-bool mw_checkpoint_commit(const char *dir, const char *model, MwCheckpoint *checkpoint,
-                          MwFault *fault)
+bool mw_checkpoint_commit(const char *dir, MwCheckpoint *checkpoint, const MwCheckpointFile *files,
+                          int file_count, MwFault *fault)
 {
-    if (chmod(checkpoint->folder, 0755) != 0 || !write_manifest(checkpoint, model) ||
+    if (chmod(checkpoint->folder, 0755) != 0 || !write_manifest(checkpoint, files, file_count) ||
         !put_in_place(dir, checkpoint))
         return cannot(fault, "complete", checkpoint->folder);
     remove_old(dir, checkpoint->step);
     return true;
 }
 
-static bool parse_manifest(const char *text, size_t bytes, MwCheckpoint *checkpoint, MwFault *fault)
+static bool parse_head(const char *text, size_t bytes, MwCheckpoint *checkpoint, MwFault *fault)
 {
     const char *sum = strstr(text, "\nchecksum ");
     unsigned long long seed;
     long long step;
-    if (!sum || sscanf(text, "meshwright checkpoint 1\nmodel %255s\nstep %lld\nseed %llu\n",
-                       checkpoint->model, &step, &seed) != 3)
-        return mw_fault_set(fault, "it is no manifest of version 1");
+    int version;
+    if (!sum ||
+        sscanf(text, "meshwright checkpoint %d\nmodel %255s\nstep %lld\nseed %llu\n", &version,
+               checkpoint->model, &step, &seed) != 4 ||
+        version < 1 || version > VERSION)
+        return mw_fault_set(fault, "it is no manifest of version 1 or %d", VERSION);
     sum += strlen("\nchecksum ");
     char expected[32];
     snprintf(expected, sizeof expected, "%016llx\n",
@@ -269,22 +238,90 @@ static bool parse_manifest(const char *text, size_t bytes, MwCheckpoint *checkpo
     return true;
 }
 
-const char *mw_checkpoint_manifest(MwArena *arena, MwCheckpoint *checkpoint, MwFault *fault)
+/* Lists the lines of files; a name that is no name of a file in the folder is left out. */
+static int parse_files(MwArena *arena, const char *text, MwCheckpointFile **files)
+{
+    static const char begin[] = "\nfile ";
+    MW_VEC(MwCheckpointFile) list = {0};
+    for (const char *line = strstr(text, begin); line; line = strstr(line + 1, begin)) {
+        char *end;
+        const uint64_t hash = strtoull(line + strlen(begin), &end, 16);
+        const size_t length = *end == ' ' ? strcspn(end + 1, "\n") : 0;
+        const char *name = mw_arena_strndup(arena, end + (length > 0), length);
+        if (length > 0 && !strchr(name, '/'))
+            mw_vec_push(arena, &list, ((MwCheckpointFile){hash, name}));
+    }
+    *files = list.at;
+    return list.count;
+}
+
+int mw_checkpoint_read_manifest(MwArena *arena, MwCheckpoint *checkpoint, MwCheckpointFile **files,
+                                MwFault *fault)
 {
     char path[PATH_BYTES];
     size_t bytes;
     snprintf(path, sizeof path, "%s/manifest", checkpoint->folder);
     const char *text = mw_file_read(arena, path, &bytes);
-    bool good =
-        text ? parse_manifest(text, bytes, checkpoint, fault) || mw_fault_prefix(fault, "%s", path)
+    const bool good =
+        text ? parse_head(text, bytes, checkpoint, fault) || mw_fault_prefix(fault, "%s", path)
              : cannot(fault, "read", path);
-    return good ? text : NULL;
+    return good ? parse_files(arena, text, files) : -1;
 }
 
 static bool read_manifest(MwCheckpoint *checkpoint, MwFault *fault)
 {
     MwArena *arena = mw_arena_new();
-    bool good = mw_checkpoint_manifest(arena, checkpoint, fault) != NULL;
+    MwCheckpointFile *files;
+    const bool good = mw_checkpoint_read_manifest(arena, checkpoint, &files, fault) >= 0;
+    mw_arena_free(&arena);
+    return good;
+}
+
+/* ---- Checksums ---- */
+
+enum { CHUNK_BYTES = 1 << 22 }; /* read at once */
+
+static bool hash_file(MwArena *arena, const char *path, uint64_t *hash, MwFault *fault)
+{
+    MwFeedFile file;
+    if (!mw_feed_file_open(&file, path, fault))
+        return false;
+    MwHashStream *stream = mw_hash_stream_new(arena);
+    char *chunk = mw_arena_alloc(arena, CHUNK_BYTES);
+    bool good = true;
+    for (int64_t at = 0; good && at < file.bytes; at += CHUNK_BYTES) {
+        const int64_t bytes = mw_min(CHUNK_BYTES, file.bytes - at);
+        good = mw_feed_file_read(&file, at, bytes, chunk, fault);
+        mw_hash_stream_add(stream, chunk, (size_t)bytes);
+    }
+    *hash = mw_hash_stream_end(stream);
+    mw_feed_file_close(&file);
+    return good;
+}
+
+static bool verify_file(const MwCheckpoint *checkpoint, const MwCheckpointFile *file,
+                        MwFault *fault)
+{
+    MwArena *arena = mw_arena_new();
+    const char *path = mw_arena_printf(arena, "%s/%s", checkpoint->folder, file->name);
+    uint64_t hash;
+    const bool good =
+        hash_file(arena, path, &hash, fault) &&
+        (hash == file->hash ||
+         mw_fault_set(fault, "%s: it is damaged: its checksum is not that in the manifest", path));
+    mw_arena_free(&arena);
+    return good;
+}
+
+bool mw_checkpoint_verify(const MwCheckpoint *checkpoint, int part, int parts, MwFault *fault)
+{
+    MwArena *arena = mw_arena_new();
+    MwCheckpoint again = *checkpoint;
+    MwCheckpointFile *files;
+    const int count = mw_checkpoint_read_manifest(arena, &again, &files, fault);
+    bool good = count >= 0;
+    for (int i = part; good && i < count; i += parts)
+        good = verify_file(checkpoint, &files[i], fault);
     mw_arena_free(&arena);
     return good;
 }
@@ -368,62 +405,4 @@ bool mw_checkpoint_find(const char *dir, MwCheckpoint *checkpoint, MwFault *faul
         return mw_fault_set(fault, "%s holds no checkpoint", dir);
     folder_path(dir, step, checkpoint->folder);
     return read_manifest(checkpoint, fault);
-}
-
-/* ---- Tensors ---- */
-
-bool mw_checkpoint_write_tensor(const MwCheckpoint *checkpoint, const char *name,
-                                const MwTensor *tensor, char *data, MwFault *fault)
-{
-    char path[PATH_BYTES], header[MW_NPY_HEADER_BYTES];
-    int header_bytes = mw_npy_header(tensor, header);
-    char *begin = data + MW_NPY_HEADER_BYTES - header_bytes;
-    memcpy(begin, header, (size_t)header_bytes);
-    file_path(checkpoint, name, path);
-    return mw_file_write(path, begin, (size_t)(header_bytes + mw_tensor_bytes(tensor)), 0644) ||
-           cannot(fault, "write", path);
-}
-
-/* True if the manifest has the hash of the file's contents. */
-static bool is_in_manifest(const MwCheckpoint *checkpoint, const char *path, const char *data,
-                           size_t bytes)
-{
-    char manifest[PATH_BYTES], line[PATH_BYTES + 32];
-    MwArena *arena = mw_arena_new();
-    snprintf(manifest, sizeof manifest, "%s/manifest", checkpoint->folder);
-    snprintf(line, sizeof line, file_format, (unsigned long long)mw_hash_bytes(data, bytes),
-             strrchr(path, '/') + 1);
-    size_t length;
-    const char *text = mw_file_read(arena, manifest, &length);
-    bool found = text && strstr(text, line);
-    mw_arena_free(&arena);
-    return found;
-}
-
-const char *mw_checkpoint_read_tensor(MwArena *arena, const MwCheckpoint *checkpoint,
-                                      const char *name, const MwTensor *tensor, MwFault *fault)
-{
-    char path[PATH_BYTES], found[MW_NPY_TEXT_BYTES], needed[MW_TENSOR_TEXT_BYTES];
-    MwNpy npy;
-    size_t bytes;
-    file_path(checkpoint, name, path);
-    const char *data = mw_file_read(arena, path, &bytes);
-    if (!data) {
-        cannot(fault, "read", path);
-        return NULL;
-    }
-    if (!mw_npy_read(data, (int64_t)bytes, &npy, fault)) {
-        mw_fault_prefix(fault, "%s", path);
-        return NULL;
-    }
-    if (!mw_npy_holds(&npy, tensor)) {
-        mw_fault_set(fault, "%s holds %s; this plan needs %s", path, mw_npy_text(&npy, found),
-                     mw_tensor_text(tensor, needed));
-        return NULL;
-    }
-    if (!is_in_manifest(checkpoint, path, data, bytes)) {
-        mw_fault_set(fault, "%s: it is damaged: its checksum is not that in the manifest", path);
-        return NULL;
-    }
-    return data + npy.offset;
 }
