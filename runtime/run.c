@@ -23,6 +23,7 @@
 #include "runtime/verify.h"
 #include "runtime/weights/checkpoint.h"
 #include "runtime/weights/checkpoint_fit.h"
+#include "runtime/weights/initial.h"
 
 #include <errno.h>
 #include <math.h>
@@ -46,9 +47,10 @@ typedef struct {
     MwFeeds *feeds;
     MwOutputs *outputs;
     MwTrace *trace;
-    MwProgress *progress; /* on rank 0 */
-    MwCheckpoint resume;  /* what the run goes on from; step 0: nothing */
-    MwSaver *saver;       /* NULL: the run is not saved */
+    MwProgress *progress;      /* on rank 0 */
+    MwCheckpoint resume;       /* what the run goes on from; step 0: nothing */
+    MwInitialWeights *initial; /* NULL: weights begin as the model says */
+    MwSaver *saver;            /* NULL: the run is not saved */
     uint64_t seed;
     int64_t step; /* the last that was done */
     bool data_failed;
@@ -331,6 +333,20 @@ static bool find_checkpoint(Run *run, MwFault *fault)
     return good;
 }
 
+/* All ranks open the files; rank 0 compares them with the plan. */
+static bool find_weights(Run *run, MwFault *fault)
+{
+    const MwRunOptions *options = &run->options;
+    const MwInitialOptions wanted = {options->weights.at, options->weights.count, options->map,
+                                     options->missing && strcmp(options->missing, "init") == 0};
+    if (options->weights.count == 0)
+        return true;
+    run->initial = mw_initial_weights_open(run->arena, run->plan, &wanted, fault);
+    return (run->initial &&
+            (run->transport->rank != 0 || mw_initial_weights_check(run->initial, stderr, fault))) ||
+           mw_fault_prefix(fault, "--weights");
+}
+
 /* Later checkpoints than those to come are of another run. They stay, since they may be all that is
  * left of it, but the user should know which is gone on from. */
 static void warn_of_later(const Run *run)
@@ -363,7 +379,8 @@ static bool start_weights(Run *run, MwFault *fault)
 {
     const MwCheckpointRun state = checkpoint_run(run);
     return mw_executor_start(run->executor, run->seed, fault) &&
-           (!run->options.resume || mw_checkpoint_load(&state, &run->resume, fault));
+           (!run->options.resume || mw_checkpoint_load(&state, &run->resume, fault)) &&
+           (!run->initial || mw_initial_weights_load(run->initial, &state, fault));
 }
 
 static bool open_saver(Run *run, MwFault *fault)
@@ -397,9 +414,9 @@ static bool open_progress(Run *run, MwFault *fault)
 static bool set_up(Run *run)
 {
     static bool (*const stages[])(Run *, MwFault *) = {
-        need_backend,    find_checkpoint, prepare_checkpoints, set_kernels, set_device,
-        connect_devices, open_trace,      make_executor,       open_feeds,  start_weights,
-        open_saver,      open_outputs,    open_progress,
+        need_backend,  find_checkpoint, find_weights, prepare_checkpoints, set_kernels,
+        set_device,    connect_devices, open_trace,   make_executor,       open_feeds,
+        start_weights, open_saver,      open_outputs, open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
@@ -573,6 +590,7 @@ static int run_plan(Run *run)
             status = STATUS_FAULT;
     }
     mw_saver_free(&run->saver);
+    mw_initial_weights_close(&run->initial);
     mw_feeds_close(&run->feeds);
     mw_transport_free(&run->transport, run->device);
     mw_device_free(&run->device);

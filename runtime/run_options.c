@@ -36,6 +36,14 @@ static const Option options_list[] = {
      "save weights and states there after the last step"},
     {"checkpoint-every", "N", COUNT, AT(checkpoint_every), "and after every N steps"},
     {"resume", "DIR", TEXT, AT(resume), "go on from the newest checkpoint there"},
+    {"weights", "FILE", TEXTS, AT(weights),
+     "begin with weights of a .safetensors file, an index or folder of such, or\na checkpoint; may "
+     "be "
+     "given several times"},
+    {"map", "MAP", TEXT, AT(map),
+     "which weights those of other names are: a .map file, or a built-in map"},
+    {"missing", "init|error", CHOICE, AT(missing),
+     "what to do about weights that the files lack (default error)"},
     {"trace", "FILE", TEXT, AT(trace),
      "write the times of all instructions (Chrome trace, a file per rank)"},
     {"transport", "nccl|mpi", CHOICE, AT(transport),
@@ -133,6 +141,10 @@ const char *mw_run_options(MwArena *arena, int argc, char **argv, MwRunOptions *
     }
     if (options->resume && options->seed >= 0)
         return "--seed does not go with --resume: the seed is that of the checkpoint";
+    if (options->resume && options->weights.count)
+        return "--weights does not go with --resume, which sets all weights";
+    if ((options->map || options->missing) && !options->weights.count)
+        return "--map and --missing need --weights FILE";
     if (options->output_every && options->outputs.count == 0)
         return "--output-every needs --output NAME=FILE";
     if (options->checkpoint_every && !options->checkpoint)

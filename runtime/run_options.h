@@ -10,11 +10,13 @@
 typedef MW_VEC(const char *) MwRunTexts;
 
 typedef struct {
-    MwRunTexts feeds, outputs;
+    MwRunTexts feeds, outputs, weights;
     int64_t steps;
     int64_t seed; /* -1: not given */
     int threads;  /* of each rank */
     const char *log, *trace, *checkpoint, *resume;
+    const char *map;          /* of the names in files of weights; NULL: names are the model's */
+    const char *missing;      /* what to do about weights that the files lack: "init" or "error" */
     const char *transport;    /* transport between devices; NULL: the best that they support */
     int64_t timeout_s;        /* how long a rank waits for the devices of others */
     int64_t output_every;     /* steps between files of outputs; 0: one file of all steps */

@@ -258,6 +258,18 @@ def read_safetensors(path):
     return tensors
 
 
+def write_safetensors(path, dtype, tensors, shapes):
+    """Writes {name: elements}, all of one type; those of BF16 are the integers of their bits."""
+    header, data = {}, b""
+    for name, elements in tensors.items():
+        part = struct.pack(f"<{len(elements)}{SAFETENSORS_CODES[dtype]}", *elements)
+        header[name] = {"dtype": dtype, "shape": shapes[name],
+                        "data_offsets": [len(data), len(data) + len(part)]}
+        data += part
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
 def newest_checkpoint(saved):
     """{name: elements} of the newest checkpoint in a folder. An index names the files of all its
     tensors where they are in several."""

@@ -11,6 +11,7 @@
     COMMAND(inspect, "show what a plan or executable does, and why")                               \
     COMMAND(check, "parse and verify a .graph file")                                               \
     COMMAND(schedule, "draw a pipeline schedule and compute its bubble")                           \
+    COMMAND(export, "write the weights of a checkpoint for other software")                        \
     COMMAND(profile, "measure this machine into a .cluster file")
 
 #define MW_DECLARE_COMMAND(name, what) int mw_command_##name(int argc, char **argv);

@@ -5,7 +5,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "runtime/data/gather.h"
-#include "runtime/weights/json.h"
 #include "runtime/weights/layout.h"
 #include "runtime/weights/safetensors.h"
 
@@ -289,18 +288,16 @@ static bool write_index(const MwSaver *saver, MwSavedKind kind, const char *path
     int64_t bytes = 0;
     for (int r = 0; r < saver->run.plan->rank_count; r++)
         bytes += layout->bytes[kind][r];
-    mw_text_printf(&text, "{\n  \"metadata\": {\"total_size\": %" PRId64 "},\n  \"weight_map\": {",
-                   bytes);
-    for (int i = 0, count = 0; i < layout->weight_count; i++) {
+    mw_safetensors_index_begin(&text, bytes);
+    for (int i = 0; i < layout->weight_count; i++) {
         const MwSavedWeight *saved = &layout->weights[i];
         if (saved->kind != kind)
             continue;
-        mw_text_add(&text, count++ ? ",\n    " : "\n    ");
-        mw_json_add_string(&text, saved->weight->name);
-        mw_text_printf(&text, ": \"%s\"",
-                       mw_saved_file_name(arena, layout, kind, layout->file[kind][saved->rank]));
+        const int file = layout->file[kind][saved->rank];
+        mw_safetensors_index_add(&text, saved->weight->name,
+                                 mw_saved_file_name(arena, layout, kind, file));
     }
-    mw_text_add(&text, "\n  }\n}\n");
+    mw_safetensors_index_end(&text);
     *hash = mw_hash_bytes(text.at, text.bytes);
     const bool good = mw_file_write(path, text.at, text.bytes, 0644);
     mw_arena_free(&arena);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/weights/layout.h"
 
-#include "base/vec.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "runtime/weights/names.h"
 
 /* There are no more writers than files of this size: fewer files are easier to handle, and smaller
  * ones are no quicker to write. Chosen, not measured. */
@@ -25,62 +22,6 @@ const char *mw_saved_file_name(MwArena *arena, const MwSaveLayout *layout, MwSav
 const char *mw_saved_index_name(MwArena *arena, MwSavedKind kind)
 {
     return mw_arena_printf(arena, "%s.safetensors.index.json", kind_names[kind]);
-}
-
-/* ---- Which there are ---- */
-
-/* A weight of one of the meshes. */
-typedef struct {
-    const char *name;
-    const MwPlanMesh *mesh;
-    const MwPlanWeight *weight;
-    int order; /* in the plan */
-} Found;
-
-typedef MW_VEC(Found) Founds;
-
-static int compare_names(const void *a, const void *b)
-{
-    const Found *x = a, *y = b;
-    const int order = strcmp(x->name, y->name);
-    return order ? order : x->order - y->order;
-}
-
-/* The weights that are saved, each once, from the first mesh that has it, sorted by name. */
-static Founds find_weights(MwArena *arena, const MwPlan *plan)
-{
-    Founds all = {0};
-    for (int m = 0; m < plan->mesh_count; m++) {
-        const MwPlanMesh *mesh = &plan->meshes[m];
-        for (int w = 0; w < mesh->weight_count; w++)
-            if (!mesh->weights[w].reset_each_step)
-                mw_vec_push(arena, &all,
-                            ((Found){mesh->weights[w].name, mesh, &mesh->weights[w], all.count}));
-    }
-    int kept = 0;
-    if (all.count)
-        qsort(all.at, (size_t)all.count, sizeof *all.at, compare_names);
-    for (int i = 0; i < all.count; i++)
-        if (kept == 0 || strcmp(all.at[kept - 1].name, all.at[i].name) != 0)
-            all.at[kept++] = all.at[i];
-    all.count = kept;
-    return all;
-}
-
-static int compare_name(const void *name, const void *found)
-{
-    return strcmp(name, ((const Found *)found)->name);
-}
-
-static MwSavedKind kind_of(MwArena *arena, const Founds *all, const Found *found)
-{
-    const char *dot = strrchr(found->name, '.');
-    if (!found->weight->is_state || !dot)
-        return MW_SAVED_MODEL;
-    const char *owner = mw_arena_strndup(arena, found->name, (size_t)(dot - found->name));
-    const Found *weight =
-        bsearch(owner, all->at, (size_t)all->count, sizeof *all->at, compare_name);
-    return weight && !weight->weight->is_state ? MW_SAVED_OPTIMIZER : MW_SAVED_MODEL;
 }
 
 /* ---- Who writes them ---- */
@@ -138,12 +79,17 @@ static void place_weights(MwArena *arena, MwSaveLayout *layout, int ranks)
 
 MwSaveLayout mw_save_layout(MwArena *arena, const MwPlan *plan)
 {
-    const Founds all = find_weights(arena, plan);
+    const MwNamedWeights all = mw_named_weights(arena, plan);
     MwSaveLayout layout = {.weights = MW_NEW(arena, MwSavedWeight, all.count),
                            .weight_count = all.count};
-    for (int i = 0; i < all.count; i++)
-        layout.weights[i] = (MwSavedWeight){all.at[i].mesh, all.at[i].weight,
-                                            kind_of(arena, &all, &all.at[i]), 0, 0};
+    for (int i = 0; i < all.count; i++) {
+        const MwNamedWeight *named = &all.at[i];
+        const bool is_optimizers = mw_named_weights_is_optimizers(&all, named->weight);
+        layout.weights[i] =
+            (MwSavedWeight){.mesh = named->mesh,
+                            .weight = named->weight,
+                            .kind = is_optimizers ? MW_SAVED_OPTIMIZER : MW_SAVED_MODEL};
+    }
     for (int kind = 0; kind < MW_SAVED_COUNT; kind++) {
         layout.bytes[kind] = MW_NEW(arena, int64_t, plan->rank_count);
         layout.file[kind] = MW_NEW(arena, int, plan->rank_count);

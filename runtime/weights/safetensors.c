@@ -3,7 +3,6 @@
  * compared with the file. */
 #include "runtime/weights/safetensors.h"
 
-#include "base/text.h"
 #include "runtime/weights/json.h"
 
 #include <inttypes.h>
@@ -238,4 +237,23 @@ MwSafetensorsHeader mw_safetensors_header(MwArena *arena, MwSafetensor *tensors,
     for (int i = 0; i < count; i++)
         tensors[i].offset += (int64_t)text.bytes;
     return (MwSafetensorsHeader){text.at, text.bytes};
+}
+
+void mw_safetensors_index_begin(MwText *text, int64_t bytes)
+{
+    mw_text_printf(text, "{\n  \"metadata\": {\"total_size\": %" PRId64 "},\n  \"weight_map\": {",
+                   bytes);
+}
+
+void mw_safetensors_index_add(MwText *text, const char *tensor, const char *file)
+{
+    mw_text_add(text, text->at[text->bytes - 1] == '{' ? "\n    " : ",\n    ");
+    mw_json_add_string(text, tensor);
+    mw_text_add(text, ": ");
+    mw_json_add_string(text, file);
+}
+
+void mw_safetensors_index_end(MwText *text)
+{
+    mw_text_add(text, "\n  }\n}\n");
 }

@@ -5,7 +5,7 @@
 #ifndef MW_RUNTIME_WEIGHTS_SAFETENSORS_H
 #define MW_RUNTIME_WEIGHTS_SAFETENSORS_H
 
-#include "base/arena.h"
+#include "base/text.h"
 #include "runtime/data/feed_file.h"
 #include "runtime/data/file_type.h"
 
@@ -31,6 +31,12 @@ typedef struct {
 } MwSafetensorsHeader;
 
 MwSafetensorsHeader mw_safetensors_header(MwArena *arena, MwSafetensor *tensors, int count);
+
+/* An index of several files, model.safetensors.index.json: begins it with the bytes of all
+ * elements, adds a tensor with the name of its file, and ends it. */
+void mw_safetensors_index_begin(MwText *text, int64_t bytes);
+void mw_safetensors_index_add(MwText *text, const char *tensor, const char *file);
+void mw_safetensors_index_end(MwText *text);
 
 /* Size of the elements in bytes; -1: more than an int64_t holds. */
 int64_t mw_safetensor_bytes(const MwSafetensor *tensor);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "tools/export/files.h"
+
+#include "base/file.h"
+#include "base/new_file.h"
+#include "runtime/weights/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Tensors [first, first + count) of the list, which one file has. */
+typedef struct {
+    int first, count;
+    const char *name;
+} File;
+
+typedef MW_VEC(File) Files;
+
+typedef struct {
+    const char *folder;
+    MwArena *arena;
+    MwStore *weights;
+    MwExportTensors *tensors;
+    Files files;
+    MwFault *fault;
+} Writer;
+
+static bool cannot(const Writer *writer, const char *path)
+{
+    return mw_fault_set(writer->fault, "cannot write %s: %s", path, strerror(errno));
+}
+
+static void divide(Writer *writer, int64_t most_bytes)
+{
+    int64_t bytes = 0;
+    for (int i = 0; i < writer->tensors->count; i++) {
+        const int64_t more = mw_safetensor_bytes(&writer->tensors->at[i].tensor);
+        if (i == 0 || bytes + more > most_bytes) {
+            mw_vec_push(writer->arena, &writer->files, ((File){.first = i}));
+            bytes = 0;
+        }
+        mw_vec_last(&writer->files).count++;
+        bytes += more;
+    }
+    const int files = writer->files.count;
+    for (int i = 0; i < files; i++)
+        writer->files.at[i].name =
+            files == 1
+                ? "model.safetensors"
+                : mw_arena_printf(writer->arena, "model-%05d-of-%05d.safetensors", i + 1, files);
+}
+
+/* ---- Elements ---- */
+
+/* The element type in memory whose elements a file of the type has; false: there is none. */
+static bool memory_type(MwFileType file, MwType *type)
+{
+    for (int t = 0; t < MW_TYPE_COUNT; t++) {
+        *type = (MwType)t;
+        if (mw_file_type_equal(mw_file_type_of(*type), file))
+            return true;
+    }
+    return false;
+}
+
+/* Puts the weight's elements to their places in the tensor. Of the weight those from the first to
+ * the last that the view covers are read. */
+static bool copy_part(Writer *writer, const MwExportPart *part, MwType type, char *tensor)
+{
+    const MwStoredView *view = &part->view;
+    const int64_t bytes = mw_type_bytes(type);
+    int64_t first = 0, last = 0;
+    for (int a = 0; a < view->axes; a++) {
+        first = first * view->size[a] + view->begin[a];
+        last = last * view->size[a] + view->end[a] - 1;
+    }
+    MwArena *arena = mw_arena_new();
+    char *weight = mw_arena_alloc(arena, (size_t)((last - first + 1) * bytes));
+    const bool good = mw_store_read(writer->weights, part->weight, first, last - first + 1, type,
+                                    weight, writer->fault);
+    for (int64_t at = first; good && at <= last;) {
+        const MwStoredRun run = mw_stored_view_run(view, at, last - at + 1);
+        for (int64_t i = 0; run.is_covered && i < run.run; i++)
+            memcpy(tensor + (run.at + i * run.step) * bytes, weight + (at - first + i) * bytes,
+                   (size_t)bytes);
+        at += run.run;
+    }
+    mw_arena_free(&arena);
+    return good;
+}
+
+static bool write_all(int fd, const char *from, int64_t bytes)
+{
+    for (int64_t at = 0; at < bytes;) {
+        const ssize_t n = write(fd, from + at, (size_t)mw_min(bytes - at, (int64_t)1 << 30));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        at += n;
+    }
+    return true;
+}
+
+static bool write_tensor(Writer *writer, const MwExportTensor *tensor, int fd, const char *path)
+{
+    MwType type;
+    if (!memory_type(tensor->tensor.type, &type))
+        return mw_fault_set(writer->fault, "%s has a type that is not written",
+                            tensor->tensor.name);
+    MwArena *arena = mw_arena_new();
+    const int64_t bytes = mw_safetensor_bytes(&tensor->tensor);
+    char *data = mw_arena_alloc(arena, (size_t)bytes);
+    bool good = true;
+    for (int i = 0; good && i < tensor->parts.count; i++)
+        good = copy_part(writer, &tensor->parts.at[i], type, data);
+    if (good && !write_all(fd, data, bytes))
+        good = cannot(writer, path);
+    mw_arena_free(&arena);
+    return good;
+}
+
+/* ---- Files ---- */
+
+static bool write_file(Writer *writer, const File *file)
+{
+    const char *path = mw_arena_printf(writer->arena, "%s/%s", writer->folder, file->name);
+    MwSafetensor *list = MW_NEW(writer->arena, MwSafetensor, file->count);
+    MwNewFile new_file;
+    for (int i = 0; i < file->count; i++)
+        list[i] = writer->tensors->at[file->first + i].tensor;
+    const MwSafetensorsHeader header = mw_safetensors_header(writer->arena, list, file->count);
+    if (!mw_new_file_open(&new_file, path))
+        return cannot(writer, path);
+    bool good = write_all(new_file.fd, header.text, (int64_t)header.bytes) || cannot(writer, path);
+    for (int i = 0; good && i < file->count; i++)
+        good = write_tensor(writer, &writer->tensors->at[file->first + i], new_file.fd, path);
+    if (!good)
+        mw_new_file_drop(&new_file);
+    return good && (mw_new_file_keep(&new_file, 0644) || cannot(writer, path));
+}
+
+static bool write_index(Writer *writer)
+{
+    const char *path =
+        mw_arena_printf(writer->arena, "%s/model.safetensors.index.json", writer->folder);
+    MwText text = {.arena = writer->arena};
+    int64_t bytes = 0;
+    for (int i = 0; i < writer->tensors->count; i++)
+        bytes += mw_safetensor_bytes(&writer->tensors->at[i].tensor);
+    mw_safetensors_index_begin(&text, bytes);
+    for (int f = 0; f < writer->files.count; f++) {
+        const File *file = &writer->files.at[f];
+        for (int i = file->first; i < file->first + file->count; i++)
+            mw_safetensors_index_add(&text, writer->tensors->at[i].tensor.name, file->name);
+    }
+    mw_safetensors_index_end(&text);
+    return mw_file_write(path, text.at, text.bytes, 0644) || cannot(writer, path);
+}
+
+bool mw_export_write(const char *folder, MwStore *weights, MwExportTensors *tensors,
+                     int64_t most_bytes, MwFault *fault)
+{
+    Writer writer = {.folder = folder,
+                     .arena = mw_arena_new(),
+                     .weights = weights,
+                     .tensors = tensors,
+                     .fault = fault};
+    bool good = true;
+    divide(&writer, most_bytes);
+    for (int i = 0; good && i < writer.files.count; i++)
+        good = write_file(&writer, &writer.files.at[i]);
+    good = good && (writer.files.count < 2 || write_index(&writer));
+    mw_arena_free(&writer.arena);
+    return good;
+}
