@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#define XXH_INLINE_ALL
+#define XXH_STATIC_LINKING_ONLY /* the type of the state */
 #include "base/hash.h"
 
 #include <xxhash.h>

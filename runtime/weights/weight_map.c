@@ -107,6 +107,13 @@ static int axis_index(const MwMapPart *part, const MwMapAxis *axis)
     return -1;
 }
 
+/* The product; of sizes that are too large for any tensor the largest number. */
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t c;
+    return __builtin_mul_overflow(a, b, &c) ? INT64_MAX : c;
+}
+
 /* Sets the size of the only axis of a dimension whose size is not known. */
 static void solve_dim(Sizes *sizes, const Side *side, int dim)
 {
@@ -121,7 +128,7 @@ static void solve_dim(Sizes *sizes, const Side *side, int dim)
         if (sizes->size[axis] == 0)
             unknown = axis;
         else
-            known *= sizes->size[axis];
+            known = times(known, sizes->size[axis]);
     }
     if (unknown >= 0 && side->dim[dim] % known == 0)
         sizes->size[unknown] = side->dim[dim] / known;
@@ -133,7 +140,7 @@ static int64_t product(const Sizes *sizes, const Side *side, int dim)
     for (int i = 0; i < side->count; i++) {
         const int axis = axis_index(sizes->part, &side->axes[i]);
         if (side->axes[i].dim == dim && axis >= 0)
-            elements *= sizes->size[axis];
+            elements = times(elements, sizes->size[axis]);
     }
     return elements;
 }
