@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The reader of maps of names on any text, and what a map that it takes makes of some weights: a fault,
- * or tensors of which each element of the weight that a view covers is one, and no two are the same. */
+/* The reader of maps of names on any text, and what a map that it takes makes of some weights: a
+ * fault, or tensors of which each element of the weight that a view covers is one, and no two are
+ * the same. */
 #include "runtime/weights/weight_map.h"
 #include "tests/fuzz/fuzz.h"
 
