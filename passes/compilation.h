@@ -114,6 +114,8 @@ typedef struct {
     /* of the graph alone, which the pipeline frees with it once a pass has replaced it; NULL: the
      * graph lies with other data */
     MwArena *graph_arena;
+    /* by differentiate: the work of a step, forward and backward (cost/model_work.h) */
+    double model_flops, model_peak_s;
     /* by differentiate, for update: [values of graph] the gradient by each weight of the loss that
      * trains it; no value where there is none */
     const MwValueId *gradient;

@@ -57,6 +57,7 @@ static const struct argp_option model_options[] = {
 
 static const struct argp_option plan_options[] = {
     {"output", 'o', "FILE", 0, "Where the result goes", GROUP_MODEL},
+    {"quiet", 'q', NULL, 0, "Print no summary of the plan", GROUP_MODEL},
     {"cluster", OPTION_CLUSTER, "FILE|local:N", 0,
      "What to compile for: a .cluster file, or N ranks of this machine (local:1)", GROUP_PLAN},
     {"backend", OPTION_BACKEND, backend_names + 1, 0, "Kind of devices (as the cluster says)",
@@ -230,6 +231,9 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         return 0;
     case 'o':
         options->output = arg;
+        return 0;
+    case 'q':
+        options->quiet = true;
         return 0;
     case OPTION_CLUSTER:
         options->cluster = arg;

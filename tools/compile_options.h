@@ -13,6 +13,7 @@ typedef struct {
     MwArena *arena;
     const char *model; /* path of the .graph file */
     const char *output;
+    bool quiet; /* nothing is printed but what is wrong */
     const char *cluster;
     const char *backend;   /* NULL: that of the cluster */
     const char *cuda_arch; /* NULL: not given */

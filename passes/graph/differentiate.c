@@ -18,6 +18,7 @@
  *
  * The gradient by a float of 16 bits that is the same for the whole batch (a weight or its cast)
  * is f32 from where it is summed over the batch on (passes/graph/gradients.h). */
+#include "cost/model_work.h"
 #include "ir/build.h"
 #include "ir/optimizer.h"
 #include "passes/graph/backpropagate.h"
@@ -346,7 +347,7 @@ static bool differentiate_loss(MwDifferentiator *d, const MwOutput *loss, bool i
     return ok;
 }
 
-bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
+static bool differentiate_model(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
     if (!mw_trains(compilation) || mw_graph_has_phase(graph, MW_PHASE_BACKWARD))
@@ -369,5 +370,17 @@ bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
     MwValueId *gradient = no_values(graph->arena, graph->values.count);
     memcpy(gradient, by_weight, sizeof(MwValueId) * (size_t)d.values);
     compilation->gradient = gradient;
+    return true;
+}
+
+bool mw_pass_differentiate(MwCompilation *compilation, MwDiags *diags)
+{
+    if (!differentiate_model(compilation, diags))
+        return false;
+    if (compilation->cluster) {
+        const MwModelWork work = mw_cost_model_work(compilation->graph, compilation->cluster);
+        compilation->model_flops = work.flops;
+        compilation->model_peak_s = work.peak_s;
+    }
     return true;
 }

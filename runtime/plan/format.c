@@ -266,10 +266,17 @@ static const MwPlanRecord alternative_record = RECORD("alternative", alternative
 
 #define OWNER MwPlan
 static const MwPlanField plan_fields[] = {
-    FIELD("model", string, model),       FIELD("source", string, source),
-    FIELD("cluster", string, cluster),   FIELD("backend", string, backend),
-    FIELD("ranks", count, rank_count),   FIELD("micro_batches", count, micro_batches),
-    FIELD("schedule", string, schedule), FIELD("step_s", number, step_s),
+    FIELD("model", string, model),
+    FIELD("source", string, source),
+    FIELD("cluster", string, cluster),
+    FIELD("backend", string, backend),
+    FIELD("ranks", count, rank_count),
+    FIELD("micro_batches", count, micro_batches),
+    FIELD("schedule", string, schedule),
+    FIELD("step_s", number, step_s),
+    FIELD("device_bytes", size, device_bytes, PRESENT(has_device)),
+    FIELD("model_flops", number, model_flops, PRESENT(has_device)),
+    FIELD("model_peak_s", number, model_peak_s, PRESENT(has_device)),
 };
 static const MwPlanPart plan_parts[] = {
     LIST(kernels, kernel_count, kernel_record),

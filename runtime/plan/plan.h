@@ -329,6 +329,11 @@ typedef struct {
     int micro_batches;
     const char *schedule; /* "1f1b", ...; "none" if there is one mesh */
     double step_s;        /* predicted time of a step: the schedule's timeline, then the update */
+    bool has_device;      /* it has the next three; a plan of an older compiler has not */
+    int64_t device_bytes; /* memory of a device */
+    /* of products, convolutions and attention in a step, without recomputation */
+    double model_flops;
+    double model_peak_s; /* their time on one device at the rates of its datasheet; 0: not known */
     MwPlanKernel *kernels;
     int kernel_count;
     const char *kernel_source; /* C or CUDA C that defines every kernel */

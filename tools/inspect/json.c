@@ -3,6 +3,7 @@
 #include "tools/json.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/pipeline.h"
+#include "tools/inspect/summary.h"
 #include "tools/inspect/totals.h"
 
 /* ---- Operators and weights ---- */
@@ -249,6 +250,17 @@ static void put_pipeline(MwJson *json, const MwInspectPipeline *p)
     yajl_gen_array_close(json->gen);
 }
 
+static void put_summary(MwJson *json, const MwPlan *plan)
+{
+    mw_json_field_string(json, "parallelism", mw_inspect_parallelism(json->arena, plan));
+    mw_json_field_int(json, "zero", mw_inspect_plan_zero_level(plan));
+    if (!plan->has_device)
+        return;
+    mw_json_field_int(json, "device_bytes", plan->device_bytes);
+    mw_json_field_double(json, "model_flops", plan->model_flops);
+    mw_json_field_double(json, "model_peak_s", plan->model_peak_s);
+}
+
 void mw_inspect_json(MwText *text, const MwPlan *plan)
 {
     const MwInspectPipeline pipeline = mw_inspect_pipeline(text->arena, plan);
@@ -263,6 +275,7 @@ void mw_inspect_json(MwText *text, const MwPlan *plan)
     if (plan->mesh_count == 1)
         put_shape(&json, "mesh", &plan->meshes[0].shape);
     mw_json_field_double(&json, "step_s", plan->step_s);
+    put_summary(&json, plan);
     put_totals(&json, plan);
     put_pipeline(&json, &pipeline);
     put_meshes(&json, plan);

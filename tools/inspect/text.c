@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `inspect --format text`: tables for a terminal. Here what concerns one mesh alone. */
 #include "tools/inspect/inspect.h"
+#include "tools/inspect/summary.h"
 #include "tools/inspect/text_pipeline.h"
 #include "tools/inspect/text_section.h"
 #include "tools/inspect/totals.h"
@@ -176,11 +177,6 @@ static void print_memory(MwText *text, const MwPlanMesh *mesh)
                        (double)mesh->arena_bytes / (double)mesh->costs.live_bytes);
 }
 
-static const char *counted(MwArena *arena, int count, const char *noun, const char *plural)
-{
-    return mw_arena_printf(arena, "%d %s%s", count, noun, count == 1 ? "" : plural);
-}
-
 /* The operators of each stage of a mesh. */
 static void print_stages(MwText *text, const MwPlan *plan, int mesh_index, bool all)
 {
@@ -230,9 +226,9 @@ static void print_mesh(MwText *text, const MwPlan *plan, int index, bool all)
 
 void mw_inspect_text(MwText *text, const MwPlan *plan, bool all)
 {
-    mw_text_printf(text, "model %s (%s) for %s of %s, backend %s, %s\n", plan->model, plan->source,
-                   counted(text->arena, plan->rank_count, "rank", "s"), plan->cluster,
-                   plan->backend, counted(text->arena, plan->micro_batches, "micro-batch", "es"));
+    mw_inspect_summary(text, plan);
+    if (plan->mesh_count > 1)
+        mw_text_add(text, "\n");
     if (plan->mesh_count > 1) {
         const MwInspectPipeline pipeline = mw_inspect_pipeline(text->arena, plan);
         mw_inspect_text_pipeline(text, &pipeline);

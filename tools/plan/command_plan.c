@@ -2,7 +2,7 @@
 /* `meshwright plan MODEL.graph -o OUT.plan`. */
 #include "base/file.h"
 #include "tools/commands.h"
-#include "tools/session.h"
+#include "tools/plan/summarize.h"
 
 #include <errno.h>
 #include <string.h>
@@ -24,5 +24,5 @@ int mw_command_plan(int argc, char **argv)
     const MwPlan *plan = mw_session_plan(&session);
     if (plan)
         write_plan(&session, plan);
-    return mw_session_end(&session);
+    return mw_session_summarize(&session, plan);
 }

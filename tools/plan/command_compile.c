@@ -2,7 +2,7 @@
 /* `meshwright compile MODEL.graph -o OUT`. */
 #include "codegen/link/driver.h"
 #include "tools/commands.h"
-#include "tools/session.h"
+#include "tools/plan/summarize.h"
 
 int mw_command_compile(int argc, char **argv)
 {
@@ -13,5 +13,5 @@ int mw_command_compile(int argc, char **argv)
     if (plan)
         mw_codegen_executable(session.options.arena, plan, session.options.cuda_arch,
                               session.options.output, session.diags);
-    return mw_session_end(&session);
+    return mw_session_summarize(&session, plan);
 }

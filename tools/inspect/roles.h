@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the axes of a mesh are used for, in the words of the literature. A plan knows specs alone;
+ * the words follow from how the products and attentions of the forward pass are split, each counted
+ * by the time that it computes. */
+#ifndef MW_TOOLS_INSPECT_ROLES_H
+#define MW_TOOLS_INSPECT_ROLES_H
+
+#include "base/text.h"
+#include "runtime/plan/plan.h"
+
+typedef enum {
+    MW_ROLE_DATA,    /* the batch: dimension 0 of what is no weight */
+    MW_ROLE_TENSOR,  /* a weight, by rows or columns, or the heads of attention */
+    MW_ROLE_EXPERT,  /* a dimension that a weight and the result both begin with */
+    MW_ROLE_CONTEXT, /* the sequence, or space: another dimension of what is no weight */
+    MW_ROLE_NONE,    /* every device computes the same */
+    MW_ROLE_COUNT
+} MwRole;
+
+const char *mw_role_name(MwRole role); /* "data" */
+
+/* The share of the time of products and attention in which an axis has each role; all 0 where a
+ * mesh has none of these. */
+typedef struct {
+    double share[MW_ROLE_COUNT];
+} MwAxisRoles;
+
+MwAxisRoles mw_inspect_axis_roles(const MwPlanMesh *mesh, int axis);
+/* "data 4 x tensor 2", in `arena`: the product of the axes by their roles; "expert+data 8" where an
+ * axis has several. */
+const char *mw_inspect_roles_text(MwArena *arena, const MwPlanMesh *mesh);
+
+/* What is kept split over the devices that have the same part of the batch (Rajbhandari et al.:
+ * ZeRO, SC 2020, section 5): 0 nothing; 1 the states of the optimizer; 2 the gradients too, which
+ * are scattered as they are summed; 3 the weights too. By bytes: the most of each kind. */
+int mw_inspect_zero_level(const MwPlanMesh *mesh);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A plan in ten lines: what was chosen, in words, and what it is predicted to give. */
+#ifndef MW_TOOLS_INSPECT_SUMMARY_H
+#define MW_TOOLS_INSPECT_SUMMARY_H
+
+#include "base/text.h"
+#include "runtime/plan/plan.h"
+
+/* "data 4 x tensor 2 x pipeline 4", in `arena`; where the meshes differ, each range of those that
+ * are alike. */
+const char *mw_inspect_parallelism(MwArena *arena, const MwPlan *plan);
+/* The least of the meshes' (tools/inspect/roles.h). */
+int mw_inspect_plan_zero_level(const MwPlan *plan);
+
+void mw_inspect_summary(MwText *text, const MwPlan *plan);
+
+#endif
