@@ -60,18 +60,15 @@ static void dump(const MwCompilation *compilation, FILE *out)
     fputs(text.at, out);
 }
 
-/* Begins the line anew and clears it (ECMA-48: EL). */
-#define NEW_LINE "\r\033[K"
-
 static bool run_shown(MwCompilation *compilation, MwPass pass, FILE *progress, MwDiags *diags)
 {
     if (progress) {
-        fprintf(progress, NEW_LINE "%s: %s", passes[pass].name, passes[pass].what);
+        fprintf(progress, MW_PROGRESS_LINE "%s: %s", passes[pass].name, passes[pass].what);
         fflush(progress);
     }
     bool done = passes[pass].run(compilation, diags);
     if (progress) {
-        fputs(NEW_LINE, progress);
+        fputs(MW_PROGRESS_LINE, progress);
         fflush(progress);
     }
     return done;
@@ -96,6 +93,7 @@ static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOpt
 
 bool mw_pipeline_run(MwCompilation *compilation, const MwPipelineOptions *options, MwDiags *diags)
 {
+    compilation->progress = options->progress;
     for (int pass = 0; pass < MW_PASS_COUNT; pass++) {
         if (!run_one(compilation, (MwPass)pass, options, diags))
             return false;

@@ -9,6 +9,7 @@
  * memory or the user demands more. */
 #include "passes/stages/trials.h"
 
+#include "base/quantity.h"
 #include "passes/memory_target.h"
 #include "passes/stages/batching.h"
 #include "passes/tuning.h"
@@ -105,12 +106,30 @@ static void add_trial(Trials *t, MwStageTrial trial)
     mw_vec_push(t->arena, &t->trials, trial);
 }
 
+/* Says on a terminal how far the search is: of the effort that it may spend, and what it has. */
+static void show_progress(const Trials *t)
+{
+    FILE *out = t->compilation->progress;
+    const MwStageLayout *best = incumbent(t);
+    const int64_t effort = mw_stage_known_effort(t->known);
+    if (!out)
+        return;
+    fprintf(out, MW_PROGRESS_LINE "stages: %d layout%s, at most %d %% of the search",
+            t->trials.count, t->trials.count == 1 ? "" : "s",
+            (int)mw_min((int64_t)100, 100 * effort / MW_TUNED_SEARCH_EFFORT));
+    if (best)
+        fprintf(out, "; best %s, %s", mw_stage_layout_name(t->arena, best),
+                mw_seconds_text(t->arena, best->step_s));
+    fflush(out);
+}
+
 static void add_layout(Trials *t, const MwStageLayout *layout)
 {
     add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->arena, layout),
                                 .layout = keep_layout(t, *layout),
                                 .fits = layout->needed_bytes <= target_bytes(t),
                                 .needed_bytes = layout->needed_bytes});
+    show_progress(t);
 }
 
 /* ---- One stage ---- */
