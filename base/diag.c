@@ -97,6 +97,14 @@ int mw_diags_error_count(const MwDiags *diags)
     return diags->errors;
 }
 
+const char *mw_diags_first_error(const MwDiags *diags)
+{
+    for (int i = 0; i < diags->list.count; i++)
+        if (diags->list.at[i].severity == MW_SEVERITY_ERROR)
+            return diags->list.at[i].message;
+    return NULL;
+}
+
 static void print_repeated(FILE *out, char c, int count)
 {
     for (int i = 0; i < count; i++)

@@ -63,6 +63,8 @@ void mw_diag_note(MwDiags *diags, MwSpan span, const char *format, ...) MW_PRINT
 void mw_diags_append(MwDiags *diags, const MwDiags *more);
 
 int mw_diags_error_count(const MwDiags *diags);
+/* The message of the first error; NULL: there is none. */
+const char *mw_diags_first_error(const MwDiags *diags);
 /* Prints all diagnostics in the order in which they were added. */
 void mw_diags_print(const MwDiags *diags, FILE *out);
 

@@ -5,11 +5,10 @@
 
 int mw_command_check(int argc, char **argv)
 {
+    static const MwToolCommand command = {
+        .what = "Parses a .graph file, infers shapes and runs the passes that need no cluster."};
     MwSession session;
-    mw_session_begin(
-        &session, false,
-        "Parses a .graph file, infers shapes and runs the passes that need no cluster.", argc,
-        argv);
+    mw_session_begin(&session, &command, argc, argv);
     MwPipelineOptions *pipeline = &session.options.pipeline;
     const MwPass last = MW_PASS_update; /* the passes after it need a cluster */
     if (pipeline->stop_after > last)

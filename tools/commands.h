@@ -9,6 +9,7 @@
     COMMAND(compile, "make a parallel executable of a .graph file")                                \
     COMMAND(plan, "plan a .graph file for a cluster")                                              \
     COMMAND(inspect, "show what a plan or executable does, and why")                               \
+    COMMAND(explain, "explain why a value is sharded so, or why a layout is not taken")            \
     COMMAND(check, "parse and verify a .graph file")                                               \
     COMMAND(schedule, "draw a pipeline schedule and compute its bubble")                           \
     COMMAND(export, "write the weights of a checkpoint for other software")                        \

@@ -267,7 +267,8 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         compile->save_ilp = arg;
         return 0;
     case ARGP_KEY_END:
-        if (!options->output && options->pipeline.stop_after == MW_PASS_COUNT)
+        if (options->command->writes && !options->output &&
+            options->pipeline.stop_after == MW_PASS_COUNT)
             argp_error(state, "where should the result go? Say -o FILE");
         return 0;
     default:
@@ -304,21 +305,37 @@ static char *filter_help(int key, const char *text, void *input)
     return filtered;
 }
 
-void mw_tool_options_parse(MwToolOptions *options, bool plans, const char *what, int argc,
+static error_t pass_inputs(int key, char *arg, struct argp_state *state)
+{
+    MwToolOptions *options = state->input;
+    (void)arg;
+    if (key != ARGP_KEY_INIT)
+        return ARGP_ERR_UNKNOWN;
+    state->child_inputs[0] = options;
+    if (options->command->own)
+        state->child_inputs[1] = options->command->own_input;
+    return 0;
+}
+
+void mw_tool_options_parse(MwToolOptions *options, const MwToolCommand *command, int argc,
                            char **argv)
 {
-    const struct argp model = {model_options, parse_model_option, "MODEL.graph", what, NULL, NULL,
-                               NULL};
-    const struct argp_child children[] = {{&model, 0, NULL, 0}, {0}};
+    const struct argp model = {model_options, parse_model_option, NULL, NULL, NULL, NULL, NULL};
+    const struct argp_child of_plan[] = {{&model, 0, NULL, 0}, {0}};
     const struct argp plan = {plan_options, parse_plan_option, NULL, NULL,
-                              children,     filter_help,       NULL};
+                              of_plan,      filter_help,       NULL};
+    const struct argp_child children[] = {
+        {command->plans ? &plan : &model, 0, NULL, 0}, {command->own, 0, NULL, 0}, {0}};
+    const struct argp whole = {NULL,     pass_inputs, "MODEL.graph", command->what,
+                               children, NULL,        NULL};
+    options->command = command;
     options->cluster = "local:1";
     options->compile.solve_time_s = 5;
     options->pipeline.stop_after = MW_PASS_COUNT;
     options->pipeline.dump_after = MW_PASS_COUNT;
     options->pipeline.dump = stdout;
     options->pipeline.progress = isatty(STDERR_FILENO) ? stderr : NULL;
-    argp_parse(plans ? &plan : &model, argc, argv, 0, NULL, options);
+    argp_parse(&whole, argc, argv, 0, NULL, options);
     options->compile.pins = options->pins.at;
     options->compile.pin_count = options->pins.count;
 }

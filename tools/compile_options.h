@@ -8,6 +8,15 @@
 
 #include <argp.h>
 
+/* A command that takes a model. */
+typedef struct {
+    const char *what;       /* it does, for --help */
+    bool plans;             /* it says what to plan for */
+    bool writes;            /* it says where the result goes */
+    const struct argp *own; /* options of its own; NULL: none */
+    void *own_input;        /* of their parser */
+} MwToolCommand;
+
 /* `arena` is set before parsing; what is parsed lives there or in argv. */
 typedef struct {
     MwArena *arena;
@@ -23,11 +32,11 @@ typedef struct {
     MW_VEC(const char *) pins;
     MwCompileOptions compile;
     MwPipelineOptions pipeline;
+    const MwToolCommand *command; /* that is parsed for */
 } MwToolOptions;
 
-/* Parses the whole command line of a command that takes a model and, if `plans`, says what to plan
- * for and where to write. Ends the process on wrong usage and on --help. */
-void mw_tool_options_parse(MwToolOptions *options, bool plans, const char *what, int argc,
+/* Parses the whole command line of the command. Ends the process on wrong usage and on --help. */
+void mw_tool_options_parse(MwToolOptions *options, const MwToolCommand *command, int argc,
                            char **argv);
 
 #endif

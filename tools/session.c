@@ -6,11 +6,11 @@
 #include "ir/verify.h"
 #include "runtime/check/check.h"
 
-void mw_session_begin(MwSession *session, bool plans, const char *what, int argc, char **argv)
+void mw_session_begin(MwSession *session, const MwToolCommand *command, int argc, char **argv)
 {
     MwArena *arena = mw_arena_new();
     *session = (MwSession){.options = {.arena = arena}, .diags = mw_diags_new(arena)};
-    mw_tool_options_parse(&session->options, plans, what, argc, argv);
+    mw_tool_options_parse(&session->options, command, argc, argv);
     session->compilation.arena = arena;
     session->compilation.options = session->options.compile;
 }
@@ -51,14 +51,20 @@ bool mw_session_run_passes(MwSession *session)
     return mw_pipeline_run(&session->compilation, &session->options.pipeline, session->diags);
 }
 
+const MwPlan *mw_session_plan_with(MwSession *session, const MwCompileOptions *options,
+                                   MwDiags *diags)
+{
+    const MwPlanRequest request = {.graph = session->compilation.graph,
+                                   .source = session->options.model,
+                                   .cluster = session->compilation.cluster,
+                                   .options = options,
+                                   .pipeline = &session->options.pipeline};
+    return mw_plan_model(session->options.arena, &request, diags).plan;
+}
+
 const MwPlan *mw_session_plan(MwSession *session)
 {
     if (!mw_session_load_cluster(session) || !mw_session_load_model(session))
         return NULL;
-    const MwPlanRequest request = {.graph = session->compilation.graph,
-                                   .source = session->options.model,
-                                   .cluster = session->compilation.cluster,
-                                   .options = &session->options.compile,
-                                   .pipeline = &session->options.pipeline};
-    return mw_plan_model(session->options.arena, &request, session->diags).plan;
+    return mw_session_plan_with(session, &session->options.compile, session->diags);
 }

@@ -13,7 +13,7 @@ typedef struct {
 } MwSession;
 
 /* Parses the command line (mw_tool_options_parse). */
-void mw_session_begin(MwSession *session, bool plans, const char *what, int argc, char **argv);
+void mw_session_begin(MwSession *session, const MwToolCommand *command, int argc, char **argv);
 /* Shows what went wrong, if anything did, frees everything, and gives the exit status. */
 int mw_session_end(MwSession *session);
 
@@ -22,6 +22,10 @@ bool mw_session_load_model(MwSession *session);
 bool mw_session_load_cluster(MwSession *session);
 bool mw_session_run_passes(MwSession *session);
 
+/* The plan of the model and the cluster that were loaded, with other options and diagnostics than
+ * those of the session. NULL after errors. */
+const MwPlan *mw_session_plan_with(MwSession *session, const MwCompileOptions *options,
+                                   MwDiags *diags);
 /* All of them, and the checked plan. NULL after errors, and where --stop-after ends the pipeline.
  */
 const MwPlan *mw_session_plan(MwSession *session);

@@ -83,9 +83,11 @@ static const MwPlan *make_plan(MwSession *session, uint64_t seed)
 int main(int argc, char **argv)
 {
     MW_ASSERT(argc > 2);
+    static const MwToolCommand command = {
+        .what = "Plans a model at random.", .plans = true, .writes = true};
     MwSession session;
     const uint64_t seed = strtoull(argv[1], NULL, 10);
-    mw_session_begin(&session, true, "Plans a model at random.", argc - 1, argv + 1);
+    mw_session_begin(&session, &command, argc - 1, argv + 1);
     const MwPlan *plan = make_plan(&session, seed);
     if (plan) {
         MwText text = {.arena = session.options.arena};

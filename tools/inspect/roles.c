@@ -103,7 +103,7 @@ MwAxisRoles mw_inspect_axis_roles(const MwPlanMesh *mesh, int axis)
     return roles;
 }
 
-static MwRole greatest(const MwAxisRoles *roles)
+MwRole mw_axis_greatest_role(const MwAxisRoles *roles)
 {
     MwRole best = MW_ROLE_NONE;
     for (int role = 0; role < MW_ROLE_COUNT; role++)
@@ -119,11 +119,11 @@ static const double NAMED_SHARE = 0.15;
 static const char *axis_text(MwArena *arena, MwAxisRoles roles)
 {
     MwText text = {.arena = arena};
-    MwRole role = greatest(&roles);
+    MwRole role = mw_axis_greatest_role(&roles);
     mw_text_add(&text, mw_role_name(role));
     for (;;) {
         roles.share[role] = 0;
-        role = greatest(&roles);
+        role = mw_axis_greatest_role(&roles);
         if (role == MW_ROLE_NONE || roles.share[role] < NAMED_SHARE)
             return text.at;
         mw_text_printf(&text, "+%s", mw_role_name(role));
@@ -160,7 +160,7 @@ static MwAxes data_axes(const MwPlanMesh *mesh)
     MwAxes axes = 0;
     for (int axis = 0; axis < mesh->shape.axis_count; axis++) {
         const MwAxisRoles roles = mw_inspect_axis_roles(mesh, axis);
-        if (greatest(&roles) == MW_ROLE_DATA && mesh->shape.size[axis] > 1)
+        if (mw_axis_greatest_role(&roles) == MW_ROLE_DATA && mesh->shape.size[axis] > 1)
             axes |= (MwAxes)(1 << axis);
     }
     return axes;

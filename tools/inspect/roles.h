@@ -26,6 +26,8 @@ typedef struct {
 } MwAxisRoles;
 
 MwAxisRoles mw_inspect_axis_roles(const MwPlanMesh *mesh, int axis);
+/* NONE where no role has a share. */
+MwRole mw_axis_greatest_role(const MwAxisRoles *roles);
 /* "data 4 x tensor 2", in `arena`: the product of the axes by their roles; "expert+data 8" where an
  * axis has several. */
 const char *mw_inspect_roles_text(MwArena *arena, const MwPlanMesh *mesh);

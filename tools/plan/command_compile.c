@@ -6,9 +6,12 @@
 
 int mw_command_compile(int argc, char **argv)
 {
+    static const MwToolCommand command = {
+        .what = "Makes a parallel executable of a model, for a cluster.",
+        .plans = true,
+        .writes = true};
     MwSession session;
-    mw_session_begin(&session, true, "Makes a parallel executable of a model, for a cluster.", argc,
-                     argv);
+    mw_session_begin(&session, &command, argc, argv);
     const MwPlan *plan = mw_session_plan(&session);
     if (plan)
         mw_codegen_executable(session.options.arena, plan, session.options.cuda_arch,

@@ -18,9 +18,10 @@ static void write_plan(MwSession *session, const MwPlan *plan)
 
 int mw_command_plan(int argc, char **argv)
 {
+    static const MwToolCommand command = {
+        .what = "Plans a model for a cluster and writes the plan.", .plans = true, .writes = true};
     MwSession session;
-    mw_session_begin(&session, true, "Plans a model for a cluster and writes the plan.", argc,
-                     argv);
+    mw_session_begin(&session, &command, argc, argv);
     const MwPlan *plan = mw_session_plan(&session);
     if (plan)
         write_plan(&session, plan);
