@@ -19,7 +19,7 @@ static bool matches(const MwPlanOperator *op, const char *glob)
     return fnmatch(glob, op->name, 0) == 0;
 }
 
-static bool find_operator(const MwPlan *plan, const char *glob, MwCandidates *candidates)
+static bool find_operator(const MwPlan *plan, const char *glob, MwExplainCandidates *candidates)
 {
     for (int m = 0; m < plan->mesh_count; m++) {
         const MwPlanMesh *mesh = &plan->meshes[m];
@@ -27,7 +27,7 @@ static bool find_operator(const MwPlan *plan, const char *glob, MwCandidates *ca
             if (!matches(&mesh->operators[i], glob))
                 continue;
             if (!candidates->op)
-                *candidates = (MwCandidates){.op = &mesh->operators[i], .mesh = mesh};
+                *candidates = (MwExplainCandidates){.op = &mesh->operators[i], .mesh = mesh};
             candidates->matching += candidates->mesh == mesh;
         }
         if (candidates->op)
@@ -36,7 +36,7 @@ static bool find_operator(const MwPlan *plan, const char *glob, MwCandidates *ca
     return false;
 }
 
-static void measure(const MwPlan *plan, const char *glob, MwCandidate *candidate)
+static void measure(const MwPlan *plan, const char *glob, MwExplainCandidate *candidate)
 {
     candidate->step_s = plan->step_s;
     for (int m = 0; m < plan->mesh_count; m++) {
@@ -76,7 +76,7 @@ MwCompileOptions mw_same_layout(const MwCompileOptions *options, const MwPlan *p
 }
 
 static void try_spec(MwArena *arena, MwSession *session, const MwPlan *plan, const char *glob,
-                     MwCandidate *candidate, int rank)
+                     MwExplainCandidate *candidate, int rank)
 {
     MwCompileOptions options = mw_same_layout(&session->options.compile, plan);
     const char **pins = MW_NEW(arena, const char *, options.pin_count + 1);
@@ -96,7 +96,7 @@ static void try_spec(MwArena *arena, MwSession *session, const MwPlan *plan, con
 
 /* ---- Specs ---- */
 
-static MwTensor tensor_of(const MwCandidates *candidates)
+static MwTensor tensor_of(const MwExplainCandidates *candidates)
 {
     /* Sizes do not matter: a spec that does not divide is refused when it is tried. */
     MwTensor tensor = {.type = candidates->op->type, .rank = candidates->op->rank};
@@ -117,7 +117,7 @@ static MwSpec spec_of(const MwPlanMesh *mesh, int rank, int number)
     return spec;
 }
 
-static void list_specs(MwArena *arena, MwCandidates *candidates)
+static void list_specs(MwArena *arena, MwExplainCandidates *candidates)
 {
     const int axes = candidates->mesh->shape.axis_count, rank = candidates->op->rank;
     const MwTensor tensor = tensor_of(candidates);
@@ -128,13 +128,13 @@ static void list_specs(MwArena *arena, MwCandidates *candidates)
         const MwSpec spec = spec_of(candidates->mesh, rank, number);
         if (!mw_spec_equal(spec, candidates->op->spec) &&
             mw_spec_is_valid(spec, &tensor, &candidates->mesh->shape))
-            mw_vec_push(arena, &candidates->list, ((MwCandidate){.spec = spec}));
+            mw_vec_push(arena, &candidates->list, ((MwExplainCandidate){.spec = spec}));
     }
 }
 
 static int compare_candidates(const void *a, const void *b)
 {
-    const MwCandidate *x = a, *y = b;
+    const MwExplainCandidate *x = a, *y = b;
     if (x->is_chosen != y->is_chosen)
         return x->is_chosen ? -1 : 1;
     if (!x->refused != !y->refused)
@@ -152,17 +152,17 @@ static void show_progress(const MwSession *session, int done, int count)
         fflush(out);
 }
 
-bool mw_candidates_find(MwArena *arena, MwSession *session, const MwPlan *plan, const char *glob,
-                        MwCandidates *candidates, MwDiags *diags)
+bool mw_explain_candidates(MwArena *arena, MwSession *session, const MwPlan *plan, const char *glob,
+                           MwExplainCandidates *candidates, MwDiags *diags)
 {
-    *candidates = (MwCandidates){0};
+    *candidates = (MwExplainCandidates){0};
     if (!find_operator(plan, glob, candidates)) {
         mw_diag_error(diags, mw_span_none(),
                       "no value of the plan is named '%s'; `meshwright inspect` shows the names",
                       glob);
         return false;
     }
-    MwCandidate chosen = {.spec = candidates->op->spec, .is_chosen = true};
+    MwExplainCandidate chosen = {.spec = candidates->op->spec, .is_chosen = true};
     measure(plan, glob, &chosen);
     mw_vec_push(arena, &candidates->list, chosen);
     list_specs(arena, candidates);

@@ -14,14 +14,15 @@ typedef struct {
     int64_t bytes; /* memory of a device, on the mesh that has the operator */
     /* of the operator, and of all others whose names match */
     double own_compute_s, own_communication_s;
-} MwCandidate;
+} MwExplainCandidate;
 
 typedef struct {
     const MwPlanOperator *op; /* the first that matches */
     const MwPlanMesh *mesh;
-    int matching;             /* operators of the mesh that match */
-    MW_VEC(MwCandidate) list; /* the chosen first, then by the time of a step; refused ones last */
-} MwCandidates;
+    int matching; /* operators of the mesh that match */
+    MW_VEC(MwExplainCandidate)
+    list; /* the chosen first, then by the time of a step; refused ones last */
+} MwExplainCandidates;
 
 /* The options that have the search choose the layout of `plan` again: its stages, schedule,
  * micro-batches and, where all meshes have one shape, mesh. */
@@ -29,7 +30,7 @@ MwCompileOptions mw_same_layout(const MwCompileOptions *options, const MwPlan *p
 
 /* The candidates for the operators whose names match the glob, in `arena`; false after an error:
  * none matches. Plans the model once for each, at most MOST_CANDIDATES times. */
-bool mw_candidates_find(MwArena *arena, MwSession *session, const MwPlan *plan, const char *glob,
-                        MwCandidates *candidates, MwDiags *diags);
+bool mw_explain_candidates(MwArena *arena, MwSession *session, const MwPlan *plan, const char *glob,
+                           MwExplainCandidates *candidates, MwDiags *diags);
 
 #endif

@@ -70,7 +70,7 @@ static const char *what_would_win(MwArena *arena, double compute_s, double commu
 
 /* ---- A value ---- */
 
-static void print_head(MwText *text, const MwCandidates *candidates, const char *glob)
+static void print_head(MwText *text, const MwExplainCandidates *candidates, const char *glob)
 {
     const MwPlanOperator *op = candidates->op;
     char shape[MW_MESH_TEXT_BYTES], spec[MW_SPEC_TEXT_BYTES];
@@ -95,8 +95,8 @@ static void print_head(MwText *text, const MwCandidates *candidates, const char 
         mw_text_add(text, "  it is pinned\n");
 }
 
-static void fill_row(MwArena *arena, const MwCandidate *candidate, const MwCandidate *chosen,
-                     const char **cells)
+static void fill_row(MwArena *arena, const MwExplainCandidate *candidate,
+                     const MwExplainCandidate *chosen, const char **cells)
 {
     const double compute_s = candidate->compute_s - chosen->compute_s;
     const double communication_s = candidate->communication_s - chosen->communication_s;
@@ -116,14 +116,14 @@ static void fill_row(MwArena *arena, const MwCandidate *candidate, const MwCandi
     cells[7] = candidate->is_chosen ? "chosen" : what_would_win(arena, compute_s, communication_s);
 }
 
-static void print_candidates(MwText *text, const MwCandidates *candidates)
+static void print_candidates(MwText *text, const MwExplainCandidates *candidates)
 {
     static const char *const headings[] = {
         "sharding",    "step",           "own compute", "own resharding",
         "all compute", "all resharding", "memory",      ""};
     MwTextTable table = mw_text_table_new(text->arena, headings, MW_COUNT(headings));
     for (int i = 0; i < candidates->list.count; i++) {
-        const MwCandidate *candidate = &candidates->list.at[i];
+        const MwExplainCandidate *candidate = &candidates->list.at[i];
         const char **cells = mw_text_table_row(&table);
         cells[0] = mw_spec_string(text->arena, candidate->spec, candidates->op->rank);
         fill_row(text->arena, candidate, &candidates->list.at[0], cells);
@@ -134,8 +134,8 @@ static void print_candidates(MwText *text, const MwCandidates *candidates)
 
 static bool explain_value(MwText *text, MwSession *session, const MwPlan *plan, const char *glob)
 {
-    MwCandidates candidates;
-    if (!mw_candidates_find(text->arena, session, plan, glob, &candidates, session->diags))
+    MwExplainCandidates candidates;
+    if (!mw_explain_candidates(text->arena, session, plan, glob, &candidates, session->diags))
         return false;
     print_head(text, &candidates, glob);
     print_candidates(text, &candidates);
