@@ -144,8 +144,9 @@ static bool make_ready(Bench *bench, MwFault *fault)
         mw_executor_new(inner.arena, plan, bench->device, bench->transport, NULL, fault);
     if (!bench->executor || !mw_executor_start(bench->executor, 1, fault))
         return false;
+    const MwFeedsWanted wanted = {.texts = &feed, .count = 1, .seed = 1, .option = "--feed"};
     bench->feeds =
-        mw_feeds_open(inner.arena, plan, mw_executor_mesh(bench->executor), &feed, 1, 1, fault);
+        mw_feeds_open(inner.arena, plan, mw_executor_mesh(bench->executor), &wanted, fault);
     return bench->feeds != NULL;
 }
 

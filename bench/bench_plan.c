@@ -189,8 +189,9 @@ static bool make_ready(Side *side, const Options *options, MwFault *fault)
             mw_arena_alloc(side->arena, (size_t)mw_tensor_bytes(&side->mesh->outputs[i].global));
     if (!side->executor || !mw_executor_start(side->executor, SEED, fault))
         return false;
-    side->feeds = mw_feeds_open(side->arena, side->plan, side->mesh, options->feeds,
-                                options->feed_count, SEED, fault);
+    const MwFeedsWanted wanted = {
+        .texts = options->feeds, .count = options->feed_count, .seed = SEED, .option = "--feed"};
+    side->feeds = mw_feeds_open(side->arena, side->plan, side->mesh, &wanted, fault);
     return side->feeds != NULL;
 }
 

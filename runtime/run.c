@@ -309,9 +309,14 @@ static bool make_executor(Run *run, MwFault *fault)
 
 static bool open_feeds(Run *run, MwFault *fault)
 {
-    const MwRunOptions *options = &run->options;
-    run->feeds = mw_feeds_open(run->arena, run->plan, mw_executor_mesh(run->executor),
-                               options->feeds.at, options->feeds.count, run->seed, fault);
+    const MwRunTexts *texts = &run->options.feeds;
+    const MwFeedsWanted wanted = {.texts = texts->at,
+                                  .count = texts->count,
+                                  .seed = run->seed,
+                                  .is_shuffled = run->options.shuffle,
+                                  .option = "--feed"};
+    run->feeds =
+        mw_feeds_open(run->arena, run->plan, mw_executor_mesh(run->executor), &wanted, fault);
     return run->feeds != NULL;
 }
 

@@ -21,9 +21,11 @@ static const Option options_list[] = {
      "where inputs come from; may be given several times:\n"
      "lm:FILE            text, a byte a token, into tokens and targets\n"
      "lm16:FILE          the same with 16 bits a token\n"
+     "tokens:FILE,...    files of tokens (llm.c, .npy, raw .bin), row after row\n"
      "npy:NAME=FILE,...  rows of .npy files, batch after batch; \\, is a comma of a name\n"
      "random             random numbers for every other input\n"
      "random:NAME=BOUND  random integers from 0 to BOUND - 1"},
+    {"shuffle", NULL, FLAG, AT(shuffle), "take the rows of files in another order in each epoch"},
     {"output", "NAME=FILE", TEXTS, AT(outputs),
      "write an output of every step as .npy, batch after batch; may be given\nseveral times"},
     {"output-every", "N", COUNT, AT(output_every),

@@ -21,6 +21,7 @@ typedef struct {
     int64_t timeout_s;        /* how long a rank waits for the devices of others */
     int64_t output_every;     /* steps between files of outputs; 0: one file of all steps */
     int64_t checkpoint_every; /* steps between checkpoints; 0: only one at the end */
+    bool shuffle;             /* rows of files are taken in another order in each epoch */
     bool no_shared_memory, no_graphs, print_plan, check, help;
 } MwRunOptions;
 

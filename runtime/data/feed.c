@@ -1,140 +1,84 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data/feed.h"
 
-#include "base/element.h"
-#include "base/vec.h"
+#include "runtime/data/feed_bounds.h"
+#include "runtime/data/feed_hint.h"
 #include "runtime/data/feed_kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The rows that an array has for an input of the batch, on this mesh or another. */
+/* The rows that files have for an input of the batch, of this mesh or another. */
 typedef struct {
-    const char *input, *path;
-    int64_t count;
-} Rows;
+    const char *input;
+    MwFeedRows rows;
+} InputRows;
 
 struct MwFeeds {
     MwArena *arena;
     const MwPlan *plan;
     const MwPlanMesh *mesh; /* the mesh of this rank */
-    MwFeed *feeds;          /* [mesh->inputs] */
+    MwFeedsWanted wanted;
+    MwFeed *feeds; /* [mesh->inputs] */
     MW_VEC(MwFeedFile) files;
-    MW_VEC(Rows) rows;
+    MW_VEC(const char *) names; /* of the inputs, of all meshes, that have a feed */
+    MW_VEC(InputRows) rows;
 };
 
-static bool open_file(MwFeeds *feeds, const char *path, MwFeedFile *file, MwFault *fault)
+/* Opens a file for all inputs that have it (MwFeedOpener). */
+static bool open_file(void *context, const char *path, MwFeedFile *file, MwFault *fault)
 {
+    MwFeeds *feeds = context;
+    for (int i = 0; i < feeds->files.count; i++) {
+        *file = feeds->files.at[i];
+        if (strcmp(file->path, path) == 0)
+            return true;
+    }
     if (!mw_feed_file_open(file, path, fault))
         return false;
     mw_vec_push(feeds->arena, &feeds->files, *file);
     return true;
 }
 
-/* An input named `name` of any mesh; NULL: there is none. */
-static const MwPlanInput *find_input(const MwPlan *plan, const char *name)
+/* Says that the input has a feed now. False where it had one: the first counts. */
+static bool claim(MwFeeds *feeds, const char *name)
 {
-    for (int m = 0; m < plan->mesh_count; m++)
-        for (int i = 0; i < plan->meshes[m].input_count; i++)
-            if (strcmp(plan->meshes[m].inputs[i].name, name) == 0)
-                return &plan->meshes[m].inputs[i];
+    for (int i = 0; i < feeds->names.count; i++)
+        if (strcmp(feeds->names.at[i], name) == 0)
+            return false;
+    mw_vec_push(feeds->arena, &feeds->names, name);
+    return true;
+}
+
+/* The next input of the mesh with a name, from the i-th on; NULL: there is no other. Several stages
+ * of a mesh may have an input of one name. */
+static MwFeed *next_feed(const MwFeeds *feeds, const char *name, int *i)
+{
+    while (*i < feeds->mesh->input_count) {
+        MwFeed *feed = &feeds->feeds[(*i)++];
+        if (strcmp(feed->input->name, name) == 0)
+            return feed;
+    }
     return NULL;
 }
 
-/* True if input `i` of the mesh is named `name` and has no feed yet. Several stages of a mesh may
- * have an input of one name. */
-static bool needs_feed(const MwFeeds *feeds, int i, const char *name)
-{
-    return !feeds->feeds[i].fill && strcmp(feeds->mesh->inputs[i].name, name) == 0;
-}
+/* ---- Kinds without rows ---- */
 
 static bool open_lm(MwFeeds *feeds, const char *path, int token_bytes, MwFault *fault)
 {
-    static const char *const names[] = {"tokens", "targets"};
     MwFeedFile file;
-    if (!find_input(feeds->plan, names[0]))
-        return mw_fault_set(fault, "text goes to an input 'tokens', and this model has none");
+    if (!mw_find_input(feeds->plan, mw_text_inputs[0]))
+        return mw_no_text_input(feeds->plan, fault);
     if (!open_file(feeds, path, &file, fault))
         return false;
-    for (int i = 0; i < feeds->mesh->input_count; i++)
-        for (int n = 0; n < MW_COUNT(names); n++)
-            if (needs_feed(feeds, i, names[n]) &&
-                !mw_feed_lm(&feeds->feeds[i], &file, token_bytes, fault))
-                return mw_fault_prefix(fault, "input %s", names[n]);
-    return true;
-}
-
-/* Splits the text up to the next comma off `*rest`; "\\," is a comma of the text. NULL at the
- * end. */
-static char *take_pair(char **rest)
-{
-    char *pair = *rest + strspn(*rest, ","), *to = pair, *from = pair;
-    for (; *from && *from != ','; *to++ = *from++)
-        from += from[0] == '\\' && from[1] == ',';
-    *rest = from + (*from == ',');
-    bool is_end = from == pair;
-    *to = '\0';
-    return is_end ? NULL : pair;
-}
-
-/* Calls `each` for every pair NAME=VALUE of "A=x,B=y". */
-static bool each_pair(MwFeeds *feeds, const char *text,
-                      bool (*each)(MwFeeds *feeds, const MwPlanInput *input, const char *value,
-                                   MwFault *fault),
-                      MwFault *fault)
-{
-    char *rest = mw_arena_strdup(feeds->arena, text);
-    for (char *pair; (pair = take_pair(&rest));) {
-        char *value = strchr(pair, '=');
-        if (!value)
-            return mw_fault_set(fault, "'%s' should be NAME=VALUE", pair);
-        *value++ = '\0';
-        const MwPlanInput *input = find_input(feeds->plan, pair);
-        if (!input)
-            return mw_fault_set(fault, "the model has no input '%s'", pair);
-        if (!each(feeds, input, value, fault))
-            return false;
+    for (int n = 0; n < MW_COUNT(mw_text_inputs); n++) {
+        int i = claim(feeds, mw_text_inputs[n]) ? 0 : feeds->mesh->input_count;
+        for (MwFeed *feed; (feed = next_feed(feeds, mw_text_inputs[n], &i));)
+            if (!mw_feed_lm(feed, &file, token_bytes, fault))
+                return mw_fault_prefix(fault, "input %s", mw_text_inputs[n]);
     }
     return true;
-}
-
-/* Row i of one array belongs to row i of the others: they must have as many. An array for another
- * mesh that this rank cannot read is for that mesh to refuse. */
-static bool check_rows(MwFeeds *feeds, const MwPlanInput *input, const char *path, MwFault *fault)
-{
-    MwFeedFile file;
-    MwNpy npy;
-    MwFault ignored = {0};
-    if (input->whole || !mw_feed_file_open(&file, path, &ignored))
-        return true;
-    const bool is_array = mw_feed_npy_header(&file, &npy, &ignored) && npy.rank > 0;
-    mw_feed_file_close(&file);
-    if (!is_array)
-        return true;
-    for (int i = 0; i < feeds->rows.count; i++)
-        if (strcmp(feeds->rows.at[i].input, input->name) == 0)
-            return true; /* the first feed counts */
-    const Rows rows = {input->name, path, npy.dim[0]};
-    mw_vec_push(feeds->arena, &feeds->rows, rows);
-    const Rows *first = &feeds->rows.at[0];
-    return rows.count == first->count ||
-           mw_fault_set(fault, "%s has %lld rows for the input %s, and %s has %lld for %s", path,
-                        (long long)rows.count, rows.input, first->path, (long long)first->count,
-                        first->input);
-}
-
-static bool open_npy(MwFeeds *feeds, const MwPlanInput *input, const char *path, MwFault *fault)
-{
-    for (int i = 0; i < feeds->mesh->input_count; i++) {
-        MwFeedFile file;
-        if (needs_feed(feeds, i, input->name) &&
-            (!open_file(feeds, path, &file, fault) ||
-             (!mw_feed_npy(&feeds->feeds[i], &file, fault) &&
-              !mw_fault_prefix(fault, "input %s", input->name))))
-            return false;
-    }
-    return check_rows(feeds, input, path, fault);
 }
 
 static bool open_bounded(MwFeeds *feeds, const MwPlanInput *input, const char *text, MwFault *fault)
@@ -145,9 +89,30 @@ static bool open_bounded(MwFeeds *feeds, const MwPlanInput *input, const char *t
     if (end == text || *end || errno || bound < 1 || bound > INT32_MAX)
         return mw_fault_set(fault, "the bound '%s' of %s is not a whole number from 1 to %d", text,
                             input->name, INT32_MAX);
-    for (int i = 0; i < feeds->mesh->input_count; i++)
-        if (needs_feed(feeds, i, input->name) && !mw_feed_random(&feeds->feeds[i], bound, fault))
+    int i = claim(feeds, input->name) ? 0 : feeds->mesh->input_count;
+    for (MwFeed *feed; (feed = next_feed(feeds, input->name, &i));)
+        if (!mw_feed_random(feed, bound, fault))
             return false;
+    return true;
+}
+
+/* Opens the items of "A=3,B=5". */
+static bool open_bounds(MwFeeds *feeds, const char *text, MwFault *fault)
+{
+    MwFeedItems items;
+    if (!mw_feed_text(feeds->arena, text, false, &items, fault))
+        return false;
+    for (int i = 0; i < items.count; i++) {
+        const MwFeedItem *item = &items.at[i];
+        if (!item->name || item->shift || item->parts.count > 1)
+            return mw_fault_set(fault, "'%s' should be NAME=BOUND",
+                                mw_vec_last(&item->parts).paths[0]);
+        const MwPlanInput *input = mw_find_input(feeds->plan, item->name);
+        if (!input)
+            return mw_no_such_input(feeds->arena, feeds->plan, item->name, fault);
+        if (!open_bounded(feeds, input, item->parts.at[0].paths[0], fault))
+            return false;
+    }
     return true;
 }
 
@@ -157,89 +122,188 @@ static bool open_random(MwFeeds *feeds, MwFault *fault)
     for (int i = 0; i < feeds->mesh->input_count; i++)
         if (!feeds->feeds[i].fill && !mw_feed_random(&feeds->feeds[i], 0, fault))
             return mw_fault_prefix(fault, "input %s", feeds->mesh->inputs[i].name);
+    for (int m = 0; m < feeds->plan->mesh_count; m++)
+        for (int i = 0; i < feeds->plan->meshes[m].input_count; i++)
+            claim(feeds, feeds->plan->meshes[m].inputs[i].name);
     return true;
 }
 
+/* ---- Rows of files ---- */
+
+static bool open_item(MwFeeds *feeds, const MwRowSource *source, const MwFeedItem *item,
+                      MwFault *fault)
+{
+    const MwPlanInput *input = source->input;
+    InputRows found = {.input = input->name};
+    if (!claim(feeds, input->name))
+        return true;
+    int i = 0;
+    MwFeed *feed = next_feed(feeds, input->name, &i);
+    MwFault of_others, *why = feed ? fault : &of_others;
+    if (!mw_feed_rows(feeds->arena, source, item, open_file, feeds, &found.rows, why)) {
+        /* What this rank cannot read of another mesh is for that mesh to refuse. */
+        return !feed || mw_fault_prefix(fault, "input %s", input->name);
+    }
+    if (!input->whole)
+        mw_vec_push(feeds->arena, &feeds->rows, found);
+    const MwRowOrder whole = mw_row_order(feeds->arena, found.rows.parts, found.rows.part_count,
+                                          feeds->wanted.seed, false);
+    for (; feed; feed = next_feed(feeds, input->name, &i))
+        mw_feed_in_rows(feed, &found.rows, &whole);
+    return true;
+}
+
+/* Gives an item without a name those of the inputs that a text feeds. */
+static bool name_items(MwFeeds *feeds, MwFeedItems *items, MwFault *fault)
+{
+    MwFeedItem *item = &items->at[0];
+    if (item->name)
+        return true;
+    if (!mw_find_input(feeds->plan, mw_text_inputs[0]))
+        return mw_no_text_input(feeds->plan, fault);
+    item->name = mw_text_inputs[0];
+    MwFeedItem shifted = *item;
+    shifted.name = mw_text_inputs[1];
+    shifted.shift = 1;
+    if (mw_find_input(feeds->plan, shifted.name))
+        mw_vec_push(feeds->arena, items, shifted);
+    return true;
+}
+
+/* `bits`: of tokens in files without a header. */
+static bool open_rows(MwFeeds *feeds, MwRowKind kind, int bits, const char *text, MwFault *fault)
+{
+    MwFeedItems items;
+    MwRowSource source = {.kind = kind, .bits = bits};
+    if (!mw_feed_text(feeds->arena, text, true, &items, fault))
+        return false;
+    if (kind != MW_ROWS_TOKENS && !items.at[0].name)
+        return mw_fault_set(fault, "'%s' should be NAME=FILE", text);
+    if (!name_items(feeds, &items, fault))
+        return false;
+    for (int i = 0; i < items.count; i++)
+        source.greatest_shift = (int)mw_max(source.greatest_shift, items.at[i].shift);
+    for (int i = 0; i < items.count; i++) {
+        source.input = mw_find_input(feeds->plan, items.at[i].name);
+        source.shift = items.at[i].shift;
+        if (!source.input)
+            return mw_no_such_input(feeds->arena, feeds->plan, items.at[i].name, fault);
+        if (source.shift && kind != MW_ROWS_TOKENS)
+            return mw_fault_set(fault, "%s+1 is for tokens: alone", source.input->name);
+        if (!open_item(feeds, &source, &items.at[i], fault))
+            return false;
+    }
+    return true;
+}
+
+/* Row i of one input belongs to row i of the others: they have as many, and in mixtures each file
+ * has. */
+static bool check_pair(const InputRows *one, const InputRows *other, MwFault *fault)
+{
+    const MwFeedRows *a = &one->rows, *b = &other->rows;
+    const char *first = a->files[0].file.path, *second = b->files[0].file.path;
+    bool alike = (a->parts[0].weight > 0) == (b->parts[0].weight > 0);
+    if (a->rows != b->rows)
+        return mw_fault_set(fault, "%s has %lld rows for the input %s, and %s has %lld for %s",
+                            second, (long long)b->rows, other->input, first, (long long)a->rows,
+                            one->input);
+    if (alike && a->parts[0].weight > 0) {
+        alike = a->part_count == b->part_count;
+        for (int i = 0; i < a->part_count && alike; i++)
+            alike =
+                a->parts[i].rows == b->parts[i].rows && a->parts[i].weight == b->parts[i].weight;
+    }
+    return alike || mw_fault_set(fault,
+                                 "the files of the inputs %s and %s have other weights, or other "
+                                 "numbers of rows: their rows belong together",
+                                 one->input, other->input);
+}
+
+/* Gives the inputs of the batch that have rows one order of them. */
+static bool order_rows(MwFeeds *feeds, MwFault *fault)
+{
+    if (feeds->rows.count == 0)
+        return true;
+    const InputRows *first = &feeds->rows.at[0];
+    for (int i = 1; i < feeds->rows.count; i++)
+        if (!check_pair(first, &feeds->rows.at[i], fault))
+            return false;
+    const MwRowOrder order = mw_row_order(feeds->arena, first->rows.parts, first->rows.part_count,
+                                          feeds->wanted.seed, feeds->wanted.is_shuffled);
+    for (int i = 0; i < feeds->mesh->input_count; i++)
+        if (feeds->feeds[i].rows.file_count && !feeds->feeds[i].input->whole)
+            feeds->feeds[i].order = order;
+    return true;
+}
+
+/* ---- All feeds of a run ---- */
+
 static bool open_feed(MwFeeds *feeds, const char *text, MwFault *fault)
 {
+    static const struct {
+        const char *prefix;
+        MwRowKind kind;
+        int bits;
+    } kinds[] = {{"tokens:", MW_ROWS_TOKENS, 0},
+                 {"tokens16:", MW_ROWS_TOKENS, 16},
+                 {"tokens32:", MW_ROWS_TOKENS, 32},
+                 {"npy:", MW_ROWS_NPY, 0}};
+    for (int k = 0; k < MW_COUNT(kinds); k++)
+        if (strncmp(text, kinds[k].prefix, strlen(kinds[k].prefix)) == 0)
+            return open_rows(feeds, kinds[k].kind, kinds[k].bits, text + strlen(kinds[k].prefix),
+                             fault);
     if (strncmp(text, "lm:", 3) == 0)
         return open_lm(feeds, text + 3, 1, fault);
     if (strncmp(text, "lm16:", 5) == 0)
         return open_lm(feeds, text + 5, 2, fault);
-    if (strncmp(text, "npy:", 4) == 0)
-        return each_pair(feeds, text + 4, open_npy, fault);
     if (strncmp(text, "random:", 7) == 0)
-        return each_pair(feeds, text + 7, open_bounded, fault);
+        return open_bounds(feeds, text + 7, fault);
     if (strcmp(text, "random") == 0)
         return open_random(feeds, fault);
-    return mw_fault_set(fault, "a feed is lm:FILE, lm16:FILE, npy:NAME=FILE,... or random");
+    return mw_fault_set(fault, "a feed is lm:FILE, lm16:FILE, tokens:FILE, npy:NAME=FILE,... or "
+                               "random");
 }
 
-static bool all_fed(const MwFeeds *feeds, MwFault *fault)
+static bool open_feeds(MwFeeds *feeds, MwFault *fault)
 {
-    for (int i = 0; i < feeds->mesh->input_count; i++) {
-        const MwPlanInput *input = &feeds->mesh->inputs[i];
-        char text[MW_TENSOR_TEXT_BYTES];
+    const MwFeedsWanted *wanted = &feeds->wanted;
+    for (int i = 0; i < wanted->count; i++)
+        if (!open_feed(feeds, wanted->texts[i], fault))
+            return mw_fault_prefix(fault, "%s %s", wanted->option, wanted->texts[i]);
+    if (!order_rows(feeds, fault))
+        return mw_fault_prefix(fault, "%s", wanted->option);
+    for (int i = 0; i < feeds->mesh->input_count; i++)
         if (!feeds->feeds[i].fill)
-            return mw_fault_set(fault,
-                                "no data for the input %s: %s. Give --feed lm:FILE, "
-                                "--feed npy:%s=FILE or --feed random",
-                                input->name, mw_tensor_text(&input->global, text), input->name);
-    }
+            return mw_no_data(feeds->feeds[i].input, wanted->option, fault);
     return true;
 }
 
 MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
-                       const char *const *texts, int count, uint64_t seed, MwFault *fault)
+                       const MwFeedsWanted *wanted, MwFault *fault)
 {
     MwFeeds *feeds = MW_NEW(arena, MwFeeds, 1);
-    *feeds = (MwFeeds){arena, plan, mesh, MW_NEW(arena, MwFeed, mesh->input_count), {0}, {0}};
+    *feeds = (MwFeeds){.arena = arena,
+                       .plan = plan,
+                       .mesh = mesh,
+                       .wanted = *wanted,
+                       .feeds = MW_NEW(arena, MwFeed, mesh->input_count)};
     for (int i = 0; i < mesh->input_count; i++) {
         MwFeed *feed = &feeds->feeds[i];
         feed->input = &mesh->inputs[i];
-        feed->seed = seed;
-        feed->row = mw_tensor_elements(&feed->input->global) / mw_feed_batch(feed);
+        feed->seed = wanted->seed;
+        feed->row = mw_tensor_elements(&feed->input->global) / mw_input_batch(feed->input);
     }
-    for (int i = 0; i < count; i++) {
-        if (!open_feed(feeds, texts[i], fault)) {
-            mw_fault_prefix(fault, "--feed %s", texts[i]);
-            mw_feeds_close(&feeds);
-            return NULL;
-        }
-    }
-    if (!all_fed(feeds, fault))
+    if (!open_feeds(feeds, fault))
         mw_feeds_close(&feeds);
     return feeds;
 }
 
-/* Integers of `box`, whose padding is zeros, are within a bound of the input, such as the number of
- * rows of the table that they look up. */
-static bool check_bound(const MwPlanBound *bound, const MwBox *box, const void *values,
-                        MwFault *fault)
+int64_t mw_feeds_rows(const MwFeeds *feeds)
 {
-    const int axis = bound->axis, rank = box->global.rank;
-    int64_t before = 1, after = 1; /* elements of the dimensions before and after the axis */
-    for (int d = 0; d < axis; d++)
-        before *= box->size[d] + box->padding[d];
-    for (int d = axis + 1; d < rank; d++)
-        after *= box->size[d] + box->padding[d];
-    const int64_t size = rank ? box->size[axis] + box->padding[axis] : 1,
-                  start = rank ? box->start[axis] : 0;
-    const int64_t first = mw_max(bound->begin - start, 0) * after;
-    const int64_t end = mw_min(bound->end - start, size) * after;
-    for (int64_t row = 0; row < before; row++) {
-        for (int64_t i = first; i < end; i++) {
-            const int64_t value =
-                mw_element_integer(box->global.type, values, row * size * after + i);
-            if (value < 0 || value >= bound->below)
-                return mw_fault_set(fault, "the data holds %lld; the model takes 0 to %lld",
-                                    (long long)value, (long long)bound->below - 1);
-        }
-    }
-    return true;
+    return feeds->rows.count ? feeds->rows.at[0].rows.rows : 0;
 }
 
-bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
+bool mw_feeds_input(const MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
                     MwFault *fault)
 {
     const MwFeed *feed = &feeds->feeds[input];
@@ -250,10 +314,7 @@ bool mw_feeds_input(MwFeeds *feeds, int input, int64_t step, const MwBox *box, v
         if (!feed->fill(feed, step, segment.global, segment.count,
                         (char *)to + segment.local * bytes, fault))
             return false;
-    for (int i = 0; i < feed->input->bound_count; i++)
-        if (!check_bound(&feed->input->bounds[i], box, to, fault))
-            return false;
-    return true;
+    return mw_feed_check_bounds(feed, step, box, to, fault);
 }
 
 void mw_feeds_close(MwFeeds **feeds)

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/philox.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Bytes per read of a file, in a buffer on the stack. Chosen, not measured. */
@@ -52,6 +53,13 @@ static bool fill_lm(const MwFeed *feed, int64_t step, int64_t first, int64_t cou
     return true;
 }
 
+static void place_in_text(const MwFeed *feed, int64_t step, int64_t element,
+                          char text[MW_FEED_PLACE_BYTES])
+{
+    const int64_t at = window(feed, step, element / feed->row) + feed->shift + element % feed->row;
+    snprintf(text, MW_FEED_PLACE_BYTES, "token %lld of %s", (long long)at, feed->file.path);
+}
+
 bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *fault)
 {
     char text[MW_TENSOR_TEXT_BYTES];
@@ -66,6 +74,7 @@ bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *
                             "the file has %lld tokens; a row needs %lld and the token after them",
                             (long long)tokens, (long long)feed->row);
     feed->fill = fill_lm;
+    feed->place = place_in_text;
     feed->file = *file;
     feed->token_bytes = token_bytes;
     feed->shift = strcmp(feed->input->name, "targets") == 0;
@@ -73,72 +82,53 @@ bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *
     return true;
 }
 
-/* ---- Arrays: rows in the order of the file ---- */
+/* ---- Rows of files ---- */
 
-/* Elements [from, from + count) of the file. */
-static bool read_elements(const MwFeed *feed, int64_t from, int64_t count, char *to, MwFault *fault)
+/* Number of rows from `row` of the batch on, at most `most`, that follow one another in a file. */
+static int64_t count_adjacent(const MwFeed *feed, int64_t place, int64_t number, int64_t most)
 {
-    char chunk[CHUNK_BYTES];
-    const MwType type = feed->input->global.type;
-    const int64_t bytes = feed->npy.bytes;
+    const int64_t left = mw_min(most, mw_feed_rows_left(&feed->rows, number));
+    int64_t rows = 1;
+    while (rows < left && mw_row_at(&feed->order, place + rows) == number + rows)
+        rows++;
+    return rows;
+}
+
+/* The place of a row of the batch in the run. */
+static int64_t place_of(const MwFeed *feed, int64_t step, int64_t row)
+{
+    return (step - 1) * mw_input_batch(feed->input) + row;
+}
+
+static bool fill_rows(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to,
+                      MwFault *fault)
+{
+    const int64_t bytes = mw_type_bytes(feed->input->global.type);
     for (int64_t done = 0, part; done < count; done += part) {
-        part = mw_min(count - done, CHUNK_BYTES / bytes);
-        if (!mw_feed_file_read(&feed->file, feed->npy.offset + (from + done) * bytes, part * bytes,
-                               chunk, fault) ||
-            !mw_npy_convert(&feed->npy, chunk, part, type, to + done * mw_type_bytes(type), fault))
+        const int64_t column = (first + done) % feed->row;
+        const int64_t place = place_of(feed, step, (first + done) / feed->row);
+        const int64_t number = mw_row_at(&feed->order, place);
+        const int64_t most = mw_ceil_div(column + count - done, feed->row);
+        part = mw_min(count - done, count_adjacent(feed, place, number, most) * feed->row - column);
+        if (!mw_feed_rows_read(&feed->rows, number, column, part, (char *)to + done * bytes, fault))
             return false;
     }
     return true;
 }
 
-static bool fill_npy(const MwFeed *feed, int64_t step, int64_t first, int64_t count, void *to,
-                     MwFault *fault)
+static void place_in_rows(const MwFeed *feed, int64_t step, int64_t element,
+                          char text[MW_FEED_PLACE_BYTES])
 {
-    const int64_t element_bytes = mw_type_bytes(feed->input->global.type);
-    const int64_t all = feed->npy.dim[0] * feed->row;
-    int64_t from = ((step - 1) * mw_feed_batch(feed) * feed->row + first) % all;
-    for (int64_t done = 0, part; done < count; done += part, from = 0) {
-        part = mw_min(count - done, all - from);
-        if (!read_elements(feed, from, part, (char *)to + done * element_bytes, fault))
-            return false;
-    }
-    return true;
+    const int64_t number = mw_row_at(&feed->order, place_of(feed, step, element / feed->row));
+    mw_feed_rows_place(&feed->rows, number, element % feed->row, text);
 }
 
-/* True if the file has rows of the input's shape, and at least one batch of them. Of an input that
- * is no part of the batch a row is all of it. */
-static bool has_rows(const MwNpy *npy, const MwFeed *feed)
+void mw_feed_in_rows(MwFeed *feed, const MwFeedRows *rows, const MwRowOrder *order)
 {
-    const MwTensor *global = &feed->input->global;
-    const int first = feed->input->whole ? 0 : 1, rank = global->rank - first;
-    return npy->rank == rank + 1 && npy->dim[0] >= mw_feed_batch(feed) &&
-           memcmp(npy->dim + 1, global->dim + first, sizeof *npy->dim * (size_t)rank) == 0;
-}
-
-bool mw_feed_npy_header(const MwFeedFile *file, MwNpy *npy, MwFault *fault)
-{
-    char begin[MW_NPY_MOST_HEADER_BYTES] = "";
-    return mw_feed_file_read(file, 0, mw_min(file->bytes, sizeof begin), begin, fault) &&
-           mw_npy_read(begin, file->bytes, npy, fault);
-}
-
-bool mw_feed_npy(MwFeed *feed, const MwFeedFile *file, MwFault *fault)
-{
-    const MwTensor *global = &feed->input->global;
-    if (!mw_feed_npy_header(file, &feed->npy, fault))
-        return false;
-    char found[MW_NPY_TEXT_BYTES], needed[MW_TENSOR_TEXT_BYTES];
-    if (!has_rows(&feed->npy, feed))
-        return mw_fault_set(fault,
-                            "the file holds %s; the input %s needs rows of its shape, and at least "
-                            "one batch of them",
-                            mw_npy_text(&feed->npy, found), mw_tensor_text(global, needed));
-    if (!mw_npy_fits(&feed->npy, global->type))
-        return mw_fault_set(fault, "the file holds %s, which has values that %s cannot represent",
-                            mw_npy_text(&feed->npy, found), mw_type_name(global->type));
-    feed->fill = fill_npy;
-    feed->file = *file;
-    return true;
+    feed->fill = fill_rows;
+    feed->place = place_in_rows;
+    feed->rows = *rows;
+    feed->order = *order;
 }
 
 /* ---- Random numbers ---- */

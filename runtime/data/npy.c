@@ -64,10 +64,15 @@ static int64_t data_bytes(const MwNpy *npy)
     return bytes;
 }
 
+bool mw_npy_begins(const char *data)
+{
+    return memcmp(data, magic, MAGIC_BYTES) == 0;
+}
+
 /* Copies the dictionary's text to `header`, NUL-terminated; sets the offset of the elements. */
 static bool read_header(const char *data, int64_t bytes, MwNpy *npy, char *header)
 {
-    if (bytes < 12 || memcmp(data, magic, MAGIC_BYTES) != 0)
+    if (bytes < 12 || !mw_npy_begins(data))
         return false;
     const unsigned char *length = (const unsigned char *)data + 8;
     int width = data[6] == 1 ? 2 : 4;

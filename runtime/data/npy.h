@@ -23,6 +23,8 @@ static inline MwFileType mw_npy_type(const MwNpy *npy)
  * is the file, or its first MW_NPY_MOST_HEADER_BYTES. */
 enum { MW_NPY_MOST_HEADER_BYTES = 4096 };
 bool mw_npy_read(const char *data, int64_t bytes, MwNpy *npy, MwFault *fault);
+/* True if `data`, of at least 6 bytes, begins as a .npy file does. */
+bool mw_npy_begins(const char *data);
 /* "float32[8, 128]" */
 enum { MW_NPY_TEXT_BYTES = 200 };
 const char *mw_npy_text(const MwNpy *npy, char buffer[MW_NPY_TEXT_BYTES]);

@@ -83,8 +83,11 @@ static bool open_data(const Options *options, const MwGraph *graph, Data *data, 
                                              .global = *mw_value_tensor(graph, data->values[i])};
     }
     const MwPlan plan = {.meshes = &data->mesh, .mesh_count = 1};
-    data->feeds = mw_feeds_open(options->arena, &plan, &data->mesh, options->feeds.at,
-                                options->feeds.count, options->seed, fault);
+    const MwFeedsWanted wanted = {.texts = options->feeds.at,
+                                  .count = options->feeds.count,
+                                  .seed = options->seed,
+                                  .option = "--feed"};
+    data->feeds = mw_feeds_open(options->arena, &plan, &data->mesh, &wanted, fault);
     return data->feeds != NULL;
 }
 

@@ -6,7 +6,7 @@
 #include "runtime/data/feed.h"
 #include "runtime/data/npy.h"
 #include "runtime/exec/weights.h"
-#include "tests/unit/scratch.h"
+#include "tests/unit/feeds.h"
 #include "tests/unit/support.h"
 
 #include <stdio.h>
@@ -14,100 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static MwArena *arena;
-static const char *folder;
-
-static void setup(void)
-{
-    arena = mw_arena_new();
-    folder = scratch_folder(arena);
-}
-
-static void teardown(void)
-{
-    char *command = mw_arena_printf(arena, "rm -r '%s'", folder);
-    ck_assert_int_eq(system(command), 0);
-    mw_arena_free(&arena);
-}
-
-static const char *file_with(const char *name, const void *data, size_t bytes)
-{
-    char *path = mw_arena_printf(arena, "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
-    ck_assert(file && fwrite(data, 1, bytes, file) == bytes && fclose(file) == 0);
-    return path;
-}
-
-static const char *npy_with(const char *name, const MwTensor *tensor, const void *data)
-{
-    char header[MW_NPY_HEADER_BYTES];
-    int bytes = mw_npy_header(tensor, header);
-    char *whole = mw_arena_alloc(arena, (size_t)(bytes + mw_tensor_bytes(tensor)));
-    memcpy(whole, header, (size_t)bytes);
-    memcpy(whole + bytes, data, (size_t)mw_tensor_bytes(tensor));
-    return file_with(name, whole, (size_t)(bytes + mw_tensor_bytes(tensor)));
-}
-
-enum { BATCH = 8, LENGTH = 6, WIDTH = 4, TOKENS = 1000 };
-
-/* tokens and targets i32[8, 6], x f32[8, 4]; tokens split as the tests ask. */
-static MwPlanMesh *mesh_with(MwMeshShape shape, MwSpec spec)
-{
-    static const MwTensor tokens = {MW_I32, 2, {BATCH, LENGTH}}, x = {MW_F32, 2, {BATCH, WIDTH}};
-    static MwPlanBound bytes[] = {{0, 0, BATCH, 256}};
-    const MwPlanInput inputs[] = {{"tokens", 0, tokens, spec, .bounds = bytes, .bound_count = 1},
-                                  {"targets", 1, tokens, spec, .bounds = bytes, .bound_count = 1},
-                                  {"x", 2, x, spec}};
-    MwPlanMesh *mesh = MW_NEW(arena, MwPlanMesh, 1);
-    mesh->shape = shape;
-    mesh->inputs = mw_arena_dup(arena, inputs, sizeof inputs);
-    mesh->input_count = MW_COUNT(inputs);
-    return mesh;
-}
-
-static const MwPlan *plan_of(const MwPlanMesh *mesh)
-{
-    const MwPlan plan = {.meshes = (MwPlanMesh *)(uintptr_t)mesh, .mesh_count = 1};
-    return mw_arena_dup(arena, &plan, sizeof plan);
-}
-
-static MwFeeds *opened(const MwPlanMesh *mesh, const char *first, const char *second)
-{
-    MwFault fault = {0};
-    const char *texts[] = {first, second};
-    MwFeeds *feeds = mw_feeds_open(arena, plan_of(mesh), mesh, texts, 2, 7, &fault);
-    ck_assert_msg(feeds, "%s", fault.text);
-    return feeds;
-}
-
-/* The whole batch of an input, put together from every device's part of every micro-batch. */
-static void whole_batch(MwFeeds *feeds, const MwPlanMesh *mesh, int input, int64_t step, int micros,
-                        int32_t *to)
-{
-    const MwPlanInput *in = &mesh->inputs[input];
-    int32_t part[BATCH * LENGTH];
-    MwFault fault;
-    for (int micro = 0; micro < micros; micro++) {
-        for (int device = 0; device < mw_mesh_devices(&mesh->shape); device++) {
-            int coordinate[MW_MAX_AXES];
-            mw_mesh_coordinates(&mesh->shape, device, coordinate);
-            const MwBox box = mw_shard_box_of_micro_batch(&in->global, in->spec, &mesh->shape,
-                                                          coordinate, micro, micros);
-            ck_assert(mw_feeds_input(feeds, input, step, &box, part, &fault));
-            for (MwSegment segment = {0}; mw_box_next_segment(&box, &segment);)
-                memcpy(to + segment.global, part + segment.local,
-                       sizeof *to * (size_t)segment.count);
-        }
-    }
-}
-
-static MwSpec spec_of(const char *text)
-{
-    MwSpec spec;
-    int rank;
-    ck_assert(mw_spec_parse(text, &spec, &rank));
-    return spec;
-}
+enum { TOKENS = 1000 };
 
 static const char *text_file(void)
 {
@@ -119,7 +26,7 @@ static const char *text_file(void)
 
 START_TEST(text_gives_windows_and_what_follows)
 {
-    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *mesh = mesh_of_one();
     MwFeeds *feeds = opened(mesh, text_file(), "random");
     int32_t tokens[2][BATCH * LENGTH], targets[BATCH * LENGTH];
     for (int64_t step = 1; step <= 2; step++) {
@@ -144,7 +51,7 @@ START_TEST(wide_tokens_are_little_endian)
         text[2 * i + 1] = 0;
     }
     const char *feed = mw_arena_printf(arena, "lm16:%s", file_with("wide", text, sizeof text));
-    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *mesh = mesh_of_one();
     MwFeeds *feeds = opened(mesh, feed, "random");
     int32_t tokens[BATCH * LENGTH];
     whole_batch(feeds, mesh, 0, 1, 1, tokens);
@@ -165,7 +72,7 @@ static const struct {
 
 START_TEST(data_is_the_same_at_every_parallelism)
 {
-    const MwPlanMesh *one = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *one = mesh_of_one();
     const MwPlanMesh *many = mesh_with(splits[_i].shape, spec_of(splits[_i].spec));
     float rows[3 * BATCH * WIDTH];
     for (int i = 0; i < MW_COUNT(rows); i++)
@@ -189,7 +96,7 @@ END_TEST
 
 START_TEST(arrays_give_batch_after_batch)
 {
-    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *mesh = mesh_of_one();
     double rows[(BATCH + 4) * WIDTH];
     for (int i = 0; i < MW_COUNT(rows); i++)
         rows[i] = i + 0.5;
@@ -233,7 +140,7 @@ END_TEST
 
 START_TEST(names_of_files_may_have_commas)
 {
-    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *mesh = mesh_of_one();
     const MwTensor tokens = mesh->inputs[0].global, x = mesh->inputs[2].global;
     int32_t ones[BATCH * LENGTH], found[BATCH * LENGTH];
     float zeros[BATCH * WIDTH] = {0};
@@ -252,7 +159,7 @@ END_TEST
 
 START_TEST(random_integers_are_below_their_bound)
 {
-    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *mesh = mesh_of_one();
     MwFeeds *feeds = opened(mesh, "random:tokens=3", "random");
     int seen[3] = {0};
     for (int64_t step = 1; step <= 10; step++) {
@@ -271,7 +178,7 @@ END_TEST
 
 START_TEST(random_integers_of_8_bits_are_all_from_0_on)
 {
-    MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    MwPlanMesh *mesh = mesh_of_one();
     mesh->inputs[0].global.type = _i ? MW_I8 : MW_U8;
     mesh->inputs[0].bound_count = 0;
     MwFeeds *feeds = opened(mesh, "random", "random");
@@ -310,10 +217,12 @@ START_TEST(integers_outside_the_model_are_refused)
 {
     int32_t rows[BATCH * LENGTH] = {[13] = 256};
     const MwTensor tensor = mw_tensor(MW_I32, 2, (int64_t[]){BATCH, LENGTH});
-    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *mesh = mesh_of_one();
     const char *npy = mw_arena_printf(arena, "npy:tokens=%s", npy_with("t.npy", &tensor, rows));
-    refuses_to_give(opened(mesh, npy, "random"), mesh,
-                    "the data holds 256; the model takes 0 to 255");
+    refuses_to_give(
+        opened(mesh, npy, "random"), mesh,
+        mw_arena_printf(arena, "the data holds 256 (row 2 of %s/t.npy); the model takes 0 to 255",
+                        folder));
 }
 END_TEST
 
@@ -325,10 +234,10 @@ START_TEST(bounds_are_of_parts_of_an_input)
         int row, column, value;
         const char *refused; /* NULL: it is not */
     } cases[] = {
-        {2, 1, 7, "the data holds 7; the model takes 0 to 6"},
-        {3, 4, 7, "the data holds 7; the model takes 0 to 6"},
-        {5, 4, 9, "the data holds 9; the model takes 0 to 8"},
-        {7, 5, -1, "the data holds -1; the model takes 0 to 8"},
+        {2, 1, 7, "the model takes 0 to 6"},
+        {3, 4, 7, "the model takes 0 to 6"},
+        {5, 4, 9, "the model takes 0 to 8"},
+        {7, 5, -1, "the model takes 0 to 8"},
         {2, 1, 6, NULL},
         {1, 1, 1000, NULL},
         {4, 3, -5, NULL},
@@ -356,7 +265,10 @@ START_TEST(bounds_are_of_parts_of_an_input)
         }
         ck_assert_msg(is_taken == !cases[c].refused, "case %d", c);
         if (cases[c].refused)
-            ck_assert_str_eq(fault.text, cases[c].refused);
+            ck_assert_str_eq(fault.text,
+                             mw_arena_printf(arena, "the data holds %d (row %d of %s/t.npy); %s",
+                                             cases[c].value, cases[c].row, folder,
+                                             cases[c].refused));
         mw_feeds_close(&feeds);
     }
 }
@@ -368,17 +280,20 @@ START_TEST(integers_that_are_too_large_are_refused)
     char file[128 + sizeof rows] = "\x93NUMPY\x01\x00\x76\x00{'descr': '<i8', 'fortran_order': "
                                    "False, 'shape': (8, 6), }";
     memcpy(file + 128, rows, sizeof rows);
-    MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    MwPlanMesh *mesh = mesh_of_one();
     mesh->inputs[0].bound_count = 0; /* as of integers that name no rows */
     const char *npy = mw_arena_printf(arena, "npy:tokens=%s", file_with("t", file, sizeof file));
-    refuses_to_give(opened(mesh, npy, "random"), mesh,
-                    "the data holds 1099511627776, which i32 cannot represent");
+    refuses_to_give(
+        opened(mesh, npy, "random"), mesh,
+        mw_arena_printf(arena,
+                        "row 2 of %s/t: the data holds 1099511627776, which i32 cannot represent",
+                        folder));
 }
 END_TEST
 
 START_TEST(a_file_that_becomes_shorter_is_named)
 {
-    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *mesh = mesh_of_one();
     MwFeeds *feeds = opened(mesh, text_file(), "random");
     const char *path = mw_arena_printf(arena, "%s/text", folder);
     int32_t tokens[BATCH * LENGTH];
@@ -404,23 +319,23 @@ static const struct {
     {"npy:x=FILE", "hello", "this is not a .npy file"},
     {"npy:x=FILE", "\x93NUMPY\x01-----------", "this is not a .npy file"},
     {"npy:y=FILE", "", "the model has no input 'y'"},
-    {"npy:x", "", "'x' should be NAME=VALUE"},
+    {"npy:x", "", "'x' should be NAME=FILE"},
     {"random:tokens=0", "", "is not a whole number from 1"},
     {"random:tokens=3x", "", "is not a whole number from 1"},
-    {"npz:x=FILE", "", "a feed is lm:FILE"},
+    {"npx:x=FILE", "", "a feed is lm:FILE"},
     {"lm:FILE", "abcdefghijkl", "no data for the input x: f32[8, 4]"},
 };
 
 START_TEST(a_wrong_feed_is_named)
 {
-    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *mesh = mesh_of_one();
     const char *path = file_with("data", wrong[_i].contents, strlen(wrong[_i].contents));
     const char *hole = strstr(wrong[_i].feed, "FILE");
     const char *feed =
         hole ? mw_arena_printf(arena, "%.*s%s", (int)(hole - wrong[_i].feed), wrong[_i].feed, path)
              : wrong[_i].feed;
     MwFault fault = {0};
-    ck_assert_ptr_null(mw_feeds_open(arena, plan_of(mesh), mesh, &feed, 1, 1, &fault));
+    ck_assert_ptr_null(tried_feeds(mesh, &feed, 1, false, &fault));
     ck_assert_msg(strstr(fault.text, wrong[_i].message), "%s gives: %s", wrong[_i].feed,
                   fault.text);
 }
@@ -446,7 +361,7 @@ static const struct {
 
 START_TEST(a_wrong_array_is_named)
 {
-    const MwPlanMesh *mesh = mesh_with((MwMeshShape){1, {1}}, spec_of("[R, R]"));
+    const MwPlanMesh *mesh = mesh_of_one();
     size_t length = strlen(headers[_i].header);
     char *file = mw_arena_alloc(arena, 10 + length + 8);
     memcpy(file, "\x93NUMPY\x01", 8);
@@ -455,7 +370,7 @@ START_TEST(a_wrong_array_is_named)
     const char *feed =
         mw_arena_printf(arena, "npy:x=%s", file_with("x.npy", file, 10 + length + 8));
     MwFault fault = {0};
-    ck_assert_ptr_null(mw_feeds_open(arena, plan_of(mesh), mesh, &feed, 1, 1, &fault));
+    ck_assert_ptr_null(tried_feeds(mesh, &feed, 1, false, &fault));
     ck_assert_msg(strstr(fault.text, headers[_i].message), "%s", fault.text);
 }
 END_TEST
@@ -565,7 +480,7 @@ int main(void)
     Suite *suite = suite_create("feed");
     TCase *tests = tcase_create("feed");
     suite_add_tcase(suite, tests);
-    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(tests, feeds_setup, feeds_teardown);
     tcase_add_test(tests, text_gives_windows_and_what_follows);
     tcase_add_test(tests, wide_tokens_are_little_endian);
     tcase_add_loop_test(tests, data_is_the_same_at_every_parallelism, 0, MW_COUNT(splits));
