@@ -129,13 +129,13 @@ def fast_links(folder, mesh):
     return ["--cluster", path, "--mesh", mesh]
 
 
-def call(*words, env=None, limit_s=TIME_LIMIT_S):
+def call(*words, env=None, cwd=None, limit_s=TIME_LIMIT_S):
     """Runs a command that must succeed; what it prints, both streams together."""
     words = [str(word) for word in words]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace",
-                              env={**os.environ, **(env or {})}, timeout=limit_s)
+                              env={**os.environ, **(env or {})}, cwd=cwd, timeout=limit_s)
     except subprocess.TimeoutExpired as late:
         raise Failed(f"{' '.join(words)}\nstill runs after {limit_s} s\n{late.output}") from None
     if done.returncode:
