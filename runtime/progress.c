@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/progress.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@ struct MwProgress {
     FILE *log;
     const char *log_path;
     int64_t first, last, every;
+    bool evaluates;
     const char **metric_names;
     int metric_count, loss_count; /* losses come first */
     double items;                 /* per step */
@@ -56,35 +59,49 @@ static void name_metrics(MwArena *arena, MwProgress *progress, const MwPlan *pla
         progress->metric_names[i] = mw_plan_metric(plan, i, &mesh)->name;
 }
 
-/* A model for inference has a column of NaN. */
-static void write_header(const MwProgress *progress)
+/* The names of the columns. A model for inference has a column of NaN. */
+static const char *header_of(MwArena *arena, const MwProgress *progress)
 {
-    fputs("step,", progress->log);
+    MwText text = {.arena = arena};
+    mw_text_add(&text, "step,");
     for (int i = 0; i < progress->metric_count; i++)
-        fprintf(progress->log, "%s,", progress->metric_names[i]);
-    fputs(progress->metric_count ? "seconds\n" : "loss,seconds\n", progress->log);
+        mw_text_printf(&text, "%s,", progress->metric_names[i]);
+    mw_text_add(&text, progress->metric_count ? "seconds" : "loss,seconds");
+    for (int i = 0; progress->evaluates && i < progress->metric_count; i++)
+        mw_text_printf(&text, ",eval_%s", progress->metric_names[i]);
+    mw_text_add(&text, "\n");
+    return text.at;
+}
+
+/* Opens the log of a run that begins, or to go on with one, whose columns are the same. */
+static bool open_log(MwArena *arena, MwProgress *progress, MwFault *fault)
+{
+    const char *header = header_of(arena, progress);
+    char *found = mw_arena_alloc(arena, strlen(header) + 1);
+    progress->log = fopen(progress->log_path, progress->first > 1 ? "a+" : "w");
+    if (!progress->log)
+        return mw_fault_set(fault, "cannot write %s: %s", progress->log_path, strerror(errno));
+    if (progress->first > 1 && fread(found, 1, strlen(header), progress->log) > 0) {
+        fseek(progress->log, 0, SEEK_END);
+        return strcmp(found, header) == 0 ||
+               mw_fault_set(fault, "%s has other columns than this run, which has %.*s",
+                            progress->log_path, (int)strlen(header) - 1, header);
+    }
+    fputs(header, progress->log);
+    return true;
 }
 
 MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, int64_t last,
-                             const char *log, MwFault *fault)
+                             const char *log, bool evaluates, MwFault *fault)
 {
     MwProgress *progress = MW_NEW(arena, MwProgress, 1);
-    *progress = (MwProgress){.first = first, .last = last, .every = 1, .log_path = log};
+    *progress = (MwProgress){
+        .first = first, .last = last, .every = 1, .log_path = log, .evaluates = evaluates};
     name_metrics(arena, progress, plan);
     set_unit(progress, plan);
     while ((last - first + 1) / progress->every > MOST_LINES)
         progress->every *= 10;
-    if (!log)
-        return progress;
-    progress->log = fopen(log, first > 1 ? "a" : "w");
-    if (!progress->log) {
-        mw_fault_set(fault, "cannot write %s: %s", log, strerror(errno));
-        return NULL;
-    }
-    fseek(progress->log, 0, SEEK_END);
-    if (ftell(progress->log) <= 0)
-        write_header(progress);
-    return progress;
+    return !log || open_log(arena, progress, fault) ? progress : NULL;
 }
 
 /* "12 s", "3 min 5 s", "2 h 10 min" */
@@ -99,12 +116,19 @@ static void print_duration(double time_s)
         printf("%lld h %lld min", seconds / 3600, seconds / 60 % 60);
 }
 
-static void print_line(MwProgress *progress, int64_t step, const double *metrics)
+/* `kind` stands before each name. */
+static void print_metrics(const MwProgress *progress, const char *kind, int64_t step,
+                          const double *metrics)
 {
     printf("step %lld", (long long)step);
     for (int i = 0; i < progress->metric_count; i++)
-        printf(i < progress->loss_count ? "  %s %.5f" : "  %s %.6g", progress->metric_names[i],
-               metrics[i]);
+        printf(i < progress->loss_count ? "  %s%s %.5f" : "  %s%s %.6g", kind,
+               progress->metric_names[i], metrics[i]);
+}
+
+static void print_line(MwProgress *progress, int64_t step, const double *metrics)
+{
+    print_metrics(progress, "", step, metrics);
     printf("  %.1f %s/s", progress->items * (double)progress->line_steps / progress->line_s,
            progress->unit);
     if (step < progress->last) {
@@ -127,7 +151,8 @@ static bool write_row(const MwProgress *progress, int64_t step, const double *me
         good &= fprintf(progress->log, "%.9g,", metrics[i]) > 0;
     if (progress->metric_count == 0)
         good &= fprintf(progress->log, "%.9g,", (double)NAN) > 0;
-    return good && fprintf(progress->log, "%.6f\n", time_s) > 0 && fflush(progress->log) == 0;
+    return good && fprintf(progress->log, progress->evaluates ? "%.6f" : "%.6f\n", time_s) > 0 &&
+           fflush(progress->log) == 0;
 }
 
 bool mw_progress_step(MwProgress *progress, int64_t step, const double *metrics, double time_s,
@@ -148,6 +173,26 @@ bool mw_progress_step(MwProgress *progress, int64_t step, const double *metrics,
     if (progress->log && !write_row(progress, step, metrics, time_s))
         return mw_fault_set(fault, "cannot write %s: %s", progress->log_path, strerror(errno));
     return true;
+}
+
+bool mw_progress_evaluated(MwProgress *progress, int64_t step, const double *metrics,
+                           int64_t eval_steps, double time_s, MwFault *fault)
+{
+    bool good = true;
+    if (metrics) {
+        print_metrics(progress, "eval ", step, metrics);
+        printf("  of %lld batch%s in %.2f s\n", (long long)eval_steps,
+               eval_steps == 1 ? "" : "es", time_s);
+        fflush(stdout);
+    }
+    if (!progress->log)
+        return true;
+    for (int i = 0; i < progress->metric_count; i++)
+        good &= (metrics ? fprintf(progress->log, ",%.9g", metrics[i])
+                         : fprintf(progress->log, ",")) > 0;
+    good &= fprintf(progress->log, "\n") > 0;
+    return (good && fflush(progress->log) == 0) ||
+           mw_fault_set(fault, "cannot write %s: %s", progress->log_path, strerror(errno));
 }
 
 bool mw_progress_close(MwProgress **progress, MwFault *fault)

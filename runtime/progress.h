@@ -10,12 +10,17 @@
 typedef struct MwProgress MwProgress;
 
 /* Steps `first` to `last` of a run; `log` may be NULL. A log is appended to where first > 1. NULL
- * after a fault. */
+ * after a fault. `evaluates`: the log has columns for evaluations. */
 MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, int64_t last,
-                             const char *log, MwFault *fault);
+                             const char *log, bool evaluates, MwFault *fault);
 /* Step `step` took `time_s`. metrics: [mw_plan_metric_count] */
 bool mw_progress_step(MwProgress *progress, int64_t step, const double *metrics, double time_s,
                       MwFault *fault);
+/* Says what the evaluation after the step gave, and completes the step's row of the log. metrics:
+ * [mw_plan_metric_count]; NULL: the step had none. Called after every step where the log has
+ * columns for evaluations. */
+bool mw_progress_evaluated(MwProgress *progress, int64_t step, const double *metrics,
+                           int64_t eval_steps, double time_s, MwFault *fault);
 bool mw_progress_close(MwProgress **progress, MwFault *fault);
 
 #endif

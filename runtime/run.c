@@ -12,6 +12,8 @@
 #include "runtime/check/check.h"
 #include "runtime/data/feed.h"
 #include "runtime/data/outputs.h"
+#include "runtime/epochs.h"
+#include "runtime/evaluation.h"
 #include "runtime/exec/executor.h"
 #include "runtime/exec/trace.h"
 #include "runtime/exec/transport_solo.h"
@@ -45,6 +47,9 @@ typedef struct {
     MwDevice *device;
     MwExecutor *executor;
     MwFeeds *feeds;
+    MwEvaluation *evaluation; /* NULL: the run has none */
+    double best_loss;         /* the lowest of all evaluations */
+    int64_t best_step, evals_since_best;
     MwOutputs *outputs;
     MwTrace *trace;
     MwProgress *progress;      /* on rank 0 */
@@ -56,6 +61,9 @@ typedef struct {
     bool data_failed;
     MwFault data_fault; /* the first of the step, where data_failed */
 } Run;
+
+/* Steps of a run whose length nothing says. */
+enum { DEFAULT_STEPS = 100 };
 
 enum { STATUS_FAULT = 1, STATUS_USAGE = 2, STATUS_INTERRUPTED = 130 };
 
@@ -146,9 +154,12 @@ static void on_interrupt(int signal_number)
 }
 
 /* Why a run ends after a step. */
-enum { SIGN_INTERRUPTED = 1, SIGN_DATA = 2 };
-/* A rank still writes its part of a checkpoint. */
-enum { SIGN_WRITING = 4 };
+enum {
+    SIGN_INTERRUPTED = 1,
+    SIGN_DATA = 2,
+    SIGN_STALLED = 4,
+    SIGN_WRITING = 8, /* a rank still writes its part of a checkpoint */
+};
 
 /* The message from a rank to all others after a step. */
 typedef struct {
@@ -307,6 +318,16 @@ static bool make_executor(Run *run, MwFault *fault)
     return run->executor != NULL;
 }
 
+static bool make_evaluation(Run *run, MwFault *fault)
+{
+    if (!run->options.eval_every)
+        return true;
+    run->best_loss = INFINITY;
+    run->evaluation =
+        mw_evaluation_new(run->arena, run->plan, run->executor, run->transport, fault);
+    return run->evaluation != NULL;
+}
+
 static bool open_feeds(Run *run, MwFault *fault)
 {
     const MwRunTexts *texts = &run->options.feeds;
@@ -317,7 +338,29 @@ static bool open_feeds(Run *run, MwFault *fault)
                                   .option = "--feed"};
     run->feeds =
         mw_feeds_open(run->arena, run->plan, mw_executor_mesh(run->executor), &wanted, fault);
-    return run->feeds != NULL;
+    const MwFeedsWanted eval = {.texts = run->options.eval_feeds.at,
+                                .count = run->options.eval_feeds.count,
+                                .seed = run->seed,
+                                .option = "--eval-feed"};
+    return run->feeds && (!run->evaluation || mw_evaluation_open(run->evaluation, &eval, fault));
+}
+
+/* Sets how many steps the run has, and each evaluation. */
+static bool set_lengths(Run *run, MwFault *fault)
+{
+    MwRunOptions *options = &run->options;
+    const bool infers = mw_plan_loss_count(run->plan) == 0;
+    MwEpoch epoch;
+    if (!mw_epoch_agree(run->arena, run->transport, run->feeds, &epoch, fault) ||
+        (run->evaluation && !mw_evaluation_set_steps(run->evaluation, options->eval_steps, fault)))
+        return false;
+    if (options->steps < 0 && !options->epochs && infers && epoch.rows)
+        options->epochs = 1;
+    if (options->epochs)
+        return mw_epoch_steps(&epoch, options->epochs, &options->steps, fault) ||
+               mw_fault_prefix(fault, "--epochs %lld", (long long)options->epochs);
+    options->steps = options->steps < 0 ? DEFAULT_STEPS : options->steps;
+    return true;
 }
 
 /* Rank 0 looks which checkpoint is the newest, for all. */
@@ -412,16 +455,17 @@ static bool open_progress(Run *run, MwFault *fault)
     if (run->transport->rank != 0)
         return true;
     run->progress = mw_progress_open(run->arena, run->plan, run->step + 1, run->options.steps,
-                                     run->options.log, fault);
+                                     run->options.log, run->evaluation != NULL, fault);
     return run->progress != NULL;
 }
 
 static bool set_up(Run *run)
 {
     static bool (*const stages[])(Run *, MwFault *) = {
-        need_backend,  find_checkpoint, find_weights, prepare_checkpoints, set_kernels,
-        set_device,    connect_devices, open_trace,   make_executor,       open_feeds,
-        start_weights, open_saver,      open_outputs, open_progress,
+        need_backend,  find_checkpoint, find_weights,    prepare_checkpoints,
+        set_kernels,   set_device,      connect_devices, open_trace,
+        make_executor, make_evaluation, open_feeds,      set_lengths,
+        start_weights, open_saver,      open_outputs,    open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
@@ -511,6 +555,68 @@ static bool finish_step(Run *run, const Outcome *outcome)
     return check_losses(run, outcome);
 }
 
+/* ---- Evaluations ---- */
+
+static bool is_interrupted(void)
+{
+    return interrupted;
+}
+
+static bool is_eval_due(const Run *run)
+{
+    return run->evaluation &&
+           (run->step == run->options.steps || run->step % run->options.eval_every == 0);
+}
+
+/* Keeps the lowest loss. True if it is too long since there was a lower one. */
+static bool has_stalled(Run *run, double loss)
+{
+    const int64_t most = run->options.stop_after_evals;
+    if (loss < run->best_loss) {
+        run->best_loss = loss;
+        run->best_step = run->step;
+        run->evals_since_best = 0;
+    } else {
+        run->evals_since_best++;
+    }
+    if (!most || run->evals_since_best < most)
+        return false;
+    if (run->transport->rank == 0)
+        printf("stopped after step %lld: no evaluation since step %lld has a lower loss than its "
+               "%.5f\n",
+               (long long)run->step, (long long)run->best_step, run->best_loss);
+    return true;
+}
+
+/* Evaluates after a step if that is due. `*signs`: SIGN_INTERRUPTED, SIGN_DATA or SIGN_STALLED where
+ * the run is to end. */
+static void evaluate(Run *run, int64_t *signs)
+{
+    MwEvaluated evaluated = {0};
+    MwFault fault;
+    if (!run->evaluation)
+        return;
+    if (is_eval_due(run) && !(*signs & SIGN_INTERRUPTED)) {
+        switch (mw_evaluation_run(run->evaluation, is_interrupted, &evaluated, &fault)) {
+        case MW_EVALUATION_DONE:
+            *signs |= has_stalled(run, evaluated.metrics[0]) ? SIGN_STALLED : 0;
+            break;
+        case MW_EVALUATION_STOPPED:
+            *signs |= SIGN_INTERRUPTED;
+            break;
+        case MW_EVALUATION_NO_DATA:
+            agree(run, !evaluated.lacks_data, &fault);
+            *signs |= SIGN_DATA;
+            break;
+        case MW_EVALUATION_FAULT:
+            end_all(run, run->step, &fault);
+        }
+    }
+    if (run->progress && !mw_progress_evaluated(run->progress, run->step, evaluated.metrics,
+                                                evaluated.steps, evaluated.time_s, &fault))
+        end_all(run, run->step, &fault);
+}
+
 static bool is_save_due(const Run *run)
 {
     int64_t every = run->options.checkpoint_every;
@@ -537,7 +643,8 @@ static void end_save(Run *run)
  * before the run goes on to its end. */
 static void keep_checkpoints(Run *run, int64_t signs)
 {
-    const bool is_last = run->step == run->options.steps || signs & SIGN_INTERRUPTED;
+    const bool is_last =
+        run->step == run->options.steps || signs & (SIGN_INTERRUPTED | SIGN_STALLED);
     MwFault fault;
     if (!run->saver)
         return;
@@ -564,12 +671,19 @@ static int run_steps(Run *run)
             end_save(run);
             return STATUS_FAULT;
         }
-        bool stops = outcome.signs & SIGN_INTERRUPTED;
+        evaluate(run, &outcome.signs);
+        if (outcome.signs & SIGN_DATA) {
+            end_save(run);
+            return STATUS_FAULT;
+        }
+        bool stops = outcome.signs & SIGN_INTERRUPTED, ends = outcome.signs & SIGN_STALLED;
         keep_checkpoints(run, outcome.signs);
         if (stops && run->transport->rank == 0)
             fprintf(stderr, "meshwright: interrupted after step %lld\n", (long long)run->step);
         if (stops)
             return STATUS_INTERRUPTED;
+        if (ends)
+            break;
     }
     return 0;
 }
@@ -597,6 +711,7 @@ static int run_plan(Run *run)
     mw_saver_free(&run->saver);
     mw_initial_weights_close(&run->initial);
     mw_feeds_close(&run->feeds);
+    mw_evaluation_close(&run->evaluation);
     mw_transport_free(&run->transport, run->device);
     mw_device_free(&run->device);
     return status;

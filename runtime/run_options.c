@@ -30,7 +30,16 @@ static const Option options_list[] = {
      "write an output of every step as .npy, batch after batch; may be given\nseveral times"},
     {"output-every", "N", COUNT, AT(output_every),
      "write a file for every N-th step and the last, with the number of the step\nin its name"},
-    {"steps", "N", COUNT, AT(steps), "how many steps to run (default 100)"},
+    {"steps", "N", COUNT, AT(steps),
+     "how many steps to run (default 100; without training, once through the data)"},
+    {"epochs", "N", COUNT, AT(epochs), "run until each row of the data was taken N times"},
+    {"eval-every", "N", COUNT, AT(eval_every),
+     "after every N steps and the last, compute the losses on other data, without\ntraining"},
+    {"eval-feed", "FEED", TEXTS, AT(eval_feeds), "where that data comes from, as by --feed"},
+    {"eval-steps", "N", COUNT, AT(eval_steps),
+     "batches of each evaluation (default as many as the data has)"},
+    {"stop-after-evals", "N", COUNT, AT(stop_after_evals),
+     "end when N evaluations in a row have brought no lower loss"},
     {"seed", "N", COUNT, AT(seed), "of weights, data and random numbers (default 1)"},
     {"threads", "N", THREADS, AT(threads), "threads of each rank (default 1)"},
     {"log", "FILE", TEXT, AT(log), "write step, metrics and seconds of every step as CSV"},
@@ -118,9 +127,24 @@ static bool set_value(MwArena *arena, const Option *option, const char *value, M
     MW_UNREACHABLE();
 }
 
+/* Whether the options on how long a run is and when it evaluates go together. */
+static const char *check_lengths(const MwRunOptions *options)
+{
+    if (options->steps >= 0 && options->epochs)
+        return "--steps and --epochs do not go together";
+    if (options->eval_every && options->eval_feeds.count == 0)
+        return "--eval-every needs --eval-feed FEED";
+    if (!options->eval_every &&
+        (options->eval_feeds.count || options->eval_steps || options->stop_after_evals))
+        return "--eval-feed, --eval-steps and --stop-after-evals need --eval-every N";
+    if (options->stop_after_evals && options->outputs.count && !options->output_every)
+        return "--stop-after-evals needs --output-every N where there is --output";
+    return NULL;
+}
+
 const char *mw_run_options(MwArena *arena, int argc, char **argv, MwRunOptions *options)
 {
-    *options = (MwRunOptions){.steps = 100, .seed = -1, .threads = 1, .timeout_s = 600};
+    *options = (MwRunOptions){.steps = -1, .seed = -1, .threads = 1, .timeout_s = 600};
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         if (strncmp(word, "--", 2) != 0)
@@ -151,7 +175,7 @@ const char *mw_run_options(MwArena *arena, int argc, char **argv, MwRunOptions *
         return "--output-every needs --output NAME=FILE";
     if (options->checkpoint_every && !options->checkpoint)
         return "--checkpoint-every needs --checkpoint DIR";
-    return NULL;
+    return check_lengths(options);
 }
 
 enum { HELP_COLUMN = 24 };

@@ -10,10 +10,14 @@
 typedef MW_VEC(const char *) MwRunTexts;
 
 typedef struct {
-    MwRunTexts feeds, outputs, weights;
-    int64_t steps;
-    int64_t seed; /* -1: not given */
-    int threads;  /* of each rank */
+    MwRunTexts feeds, outputs, eval_feeds, weights;
+    int64_t steps;            /* -1: not given */
+    int64_t epochs;           /* 0: not given */
+    int64_t eval_every;       /* steps between evaluations; 0: none */
+    int64_t eval_steps;       /* of an evaluation; 0: the whole batches of its data */
+    int64_t stop_after_evals; /* evaluations without a lower loss that end the run; 0: it goes on */
+    int64_t seed;             /* -1: not given */
+    int threads;              /* of each rank */
     const char *log, *trace, *checkpoint, *resume;
     const char *map;          /* of the names in files of weights; NULL: names are the model's */
     const char *missing;      /* what to do about weights that the files lack: "init" or "error" */

@@ -198,7 +198,10 @@ static bool cuda_synchronize(MwDevice *device, MwFault *fault)
 static bool cuda_make_events(MwDevice *device, MwArena *arena, int count, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
-    cuda->events = MW_NEW(arena, cudaEvent_t, count);
+    cudaEvent_t *events = MW_NEW(arena, cudaEvent_t, mw_max(count, cuda->event_count));
+    if (cuda->event_count)
+        memcpy(events, cuda->events, sizeof *events * (size_t)cuda->event_count);
+    cuda->events = events;
     for (; cuda->event_count < count; cuda->event_count++)
         if (!CALL(cudaEventCreateWithFlags, &cuda->events[cuda->event_count],
                   cudaEventDisableTiming))

@@ -303,6 +303,11 @@ int64_t mw_feeds_rows(const MwFeeds *feeds)
     return feeds->rows.count ? feeds->rows.at[0].rows.rows : 0;
 }
 
+int64_t mw_feeds_batch(const MwFeeds *feeds)
+{
+    return feeds->rows.count ? mw_input_batch(feeds->rows.at[0].rows.source.input) : 0;
+}
+
 bool mw_feeds_input(const MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
                     MwFault *fault)
 {

@@ -38,6 +38,8 @@ MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mes
 /* Number of rows of the data: of an epoch. 0 where no file that this rank can read has rows of an
  * input of the batch. */
 int64_t mw_feeds_rows(const MwFeeds *feeds);
+/* Number of them that a step takes, where there are any. */
+int64_t mw_feeds_batch(const MwFeeds *feeds);
 /* Gives the executor an input (MwExecutorData.input). */
 bool mw_feeds_input(const MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
                     MwFault *fault);

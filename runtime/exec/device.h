@@ -58,7 +58,7 @@ typedef struct {
 
     /* ---- Order between two queues; NULL for a device with one ---- */
 
-    /* Creates events 0 .. count - 1. Called at most once. */
+    /* Creates events 0 .. count - 1, but for those that an earlier call created. */
     bool (*make_events)(MwDevice *device, MwArena *arena, int count, MwFault *fault);
     /* The event occurs when all work that is now on the queue is done. */
     bool (*record_event)(MwDevice *device, MwQueue queue, int event, MwFault *fault);

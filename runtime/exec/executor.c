@@ -34,6 +34,8 @@ struct MwExecutor {
     MwKernelArg *args;
     void **operands;
     int64_t *operand_bytes;
+    const MwExecutor *beside; /* the executor whose memory this one has; NULL: it has its own */
+    MwSavedWeights saved;     /* what a step changes and must not, where it is beside */
     uint64_t seed;
     int64_t step;
 };
@@ -101,18 +103,25 @@ static int64_t host_input_stride(const MwExecutor *executor, int input)
     return mw_slot_bytes(mesh->buffers[mesh->inputs[input].buffer].bytes);
 }
 
-/* Host memory for inputs and outputs, where the device's memory is not the host's. */
-static bool alloc_host_memory(MwExecutor *executor, MwArena *arena, MwFault *fault)
+/* Returns the size of all inputs of a step. */
+static int64_t place_host_inputs(MwExecutor *executor, MwArena *arena)
 {
-    MwDevice *device = executor->device;
     int64_t bytes = 0;
-    if (device->is_host)
-        return true;
     executor->host_input_offset = MW_NEW(arena, int64_t, executor->mesh->input_count);
     for (int i = 0; i < executor->mesh->input_count; i++) {
         executor->host_input_offset[i] = bytes;
         bytes += host_input_stride(executor, i) * executor->plan->micro_batches;
     }
+    return bytes;
+}
+
+/* Host memory for inputs and outputs, where the device's memory is not the host's. */
+static bool alloc_host_memory(MwExecutor *executor, MwArena *arena, MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    if (device->is_host)
+        return true;
+    const int64_t bytes = place_host_inputs(executor, arena);
     if (device->table->alloc_host) {
         executor->host_inputs = device->table->alloc_host(device, bytes, fault);
         if (!executor->host_inputs)
@@ -175,6 +184,26 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     alloc_call(executor, arena);
     make_labels(executor, arena);
     return executor;
+}
+
+MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const MwPlan *plan,
+                               MwFault *fault)
+{
+    MwExecutor *beside = mw_arena_dup(arena, executor, sizeof *executor);
+    const MwPlanMesh *mesh = mesh_of_rank(plan, executor->transport->rank);
+    MW_ASSERT(mesh->arena_bytes == executor->mesh->arena_bytes);
+    beside->plan = plan;
+    beside->mesh = mesh;
+    beside->beside = executor;
+    beside->replays = beside->is_captured = false;
+    beside->endpoints = mw_endpoints_new(arena, plan, mesh, executor->device, executor->transport,
+                                         executor->memory, fault);
+    if (!beside->endpoints || !make_commands(beside, arena, fault))
+        return NULL;
+    place_host_inputs(beside, arena);
+    make_labels(beside, arena);
+    beside->saved = mw_saved_weights(arena, mesh, beside->memory);
+    return beside;
 }
 
 static bool init_weight(const MwExecutor *executor, int index, MwFault *fault)
@@ -618,7 +647,10 @@ bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *
 {
     const size_t bytes = mw_arena_bytes(executor->arena);
     executor->step = step;
-    const bool good = run_step(executor, data, fault) && read_metrics(executor, metrics, fault);
+    executor->seed = executor->beside ? executor->beside->seed : executor->seed;
+    const bool good = mw_weights_save(executor->device, &executor->saved, fault) &&
+                      run_step(executor, data, fault) && read_metrics(executor, metrics, fault) &&
+                      mw_weights_restore(executor->device, &executor->saved, fault);
     MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* a step allocates nothing */
     return good;
 }

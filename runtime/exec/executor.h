@@ -28,6 +28,13 @@ typedef struct {
 MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device,
                             MwTransport *transport, MwTrace *trace, MwFault *fault);
 
+/* An executor of another plan on the memory of this one, for steps between its steps: of the part of
+ * its plan that evaluates (runtime/plan/evaluation.h). What its steps write to weights and states is
+ * undone at their end. Made before mw_executor_start of `executor`, which starts both. Collective
+ * over all ranks. NULL after a fault. */
+MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const MwPlan *plan,
+                               MwFault *fault);
+
 /* Connects the peers and sets every weight and state to its initial value. Collective over all
  * ranks; called once. */
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);

@@ -4,6 +4,7 @@
 #include "base/element.h"
 #include "base/hash.h"
 #include "base/philox.h"
+#include "runtime/plan/evaluation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,4 +129,37 @@ MwZeroRange *mw_weights_zero_ranges(MwArena *arena, const MwPlanMesh *mesh, int 
     }
     *count = kept;
     return zeros;
+}
+
+MwSavedWeights mw_saved_weights(MwArena *arena, const MwPlanMesh *mesh, char *memory)
+{
+    const MwSavedWeights saved = {mesh, memory, MW_NEW(arena, char *, mesh->weight_count)};
+    for (int i = 0; i < mesh->weight_count; i++)
+        if (mw_plan_changes(mesh, i))
+            saved.host[i] =
+                mw_arena_alloc(arena, (size_t)mesh->buffers[mesh->weights[i].buffer].bytes);
+    return saved;
+}
+
+bool mw_weights_save(MwDevice *device, const MwSavedWeights *saved, MwFault *fault)
+{
+    for (int i = 0; saved->mesh && i < saved->mesh->weight_count; i++) {
+        const MwPlanBuffer *buffer = &saved->mesh->buffers[saved->mesh->weights[i].buffer];
+        if (saved->host[i] &&
+            !device->table->copy_out(device, saved->host[i], saved->memory + buffer->offset,
+                                     buffer->bytes, fault))
+            return false;
+    }
+    return true;
+}
+
+bool mw_weights_restore(MwDevice *device, const MwSavedWeights *saved, MwFault *fault)
+{
+    for (int i = 0; saved->mesh && i < saved->mesh->weight_count; i++) {
+        const MwPlanBuffer *buffer = &saved->mesh->buffers[saved->mesh->weights[i].buffer];
+        if (saved->host[i] && !device->table->copy_in(device, saved->memory + buffer->offset,
+                                                      saved->host[i], buffer->bytes, fault))
+            return false;
+    }
+    return true;
 }

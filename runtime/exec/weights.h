@@ -24,4 +24,16 @@ typedef struct {
  * adjacent ones merged. */
 MwZeroRange *mw_weights_zero_ranges(MwArena *arena, const MwPlanMesh *mesh, int *count);
 
+/* Weights and states that a step changes, and room on the host for what they were before. */
+typedef struct {
+    const MwPlanMesh *mesh;
+    char *memory; /* the arena, on the device */
+    char **host;  /* [mesh->weights] NULL: a step does not change it */
+} MwSavedWeights;
+
+MwSavedWeights mw_saved_weights(MwArena *arena, const MwPlanMesh *mesh, char *memory);
+/* Copies them to the host; and back. */
+bool mw_weights_save(MwDevice *device, const MwSavedWeights *saved, MwFault *fault);
+bool mw_weights_restore(MwDevice *device, const MwSavedWeights *saved, MwFault *fault);
+
 #endif
