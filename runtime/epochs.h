@@ -15,8 +15,8 @@ typedef struct {
  * ranks. */
 bool mw_epoch_agree(MwArena *arena, MwTransport *transport, const MwFeeds *feeds, MwEpoch *epoch,
                     MwFault *fault);
-/* Steps until each row was taken `epochs` times at least; the last may begin the next epoch. A fault
- * where the data has no rows, or the steps are too many. */
+/* Steps until each row was taken `epochs` times at least; the last may begin the next epoch. A
+ * fault where the data has no rows, or the steps are too many. */
 bool mw_epoch_steps(const MwEpoch *epoch, int64_t epochs, int64_t *steps, MwFault *fault);
 
 #endif

@@ -181,8 +181,8 @@ bool mw_progress_evaluated(MwProgress *progress, int64_t step, const double *met
     bool good = true;
     if (metrics) {
         print_metrics(progress, "eval ", step, metrics);
-        printf("  of %lld batch%s in %.2f s\n", (long long)eval_steps,
-               eval_steps == 1 ? "" : "es", time_s);
+        printf("  of %lld batch%s in %.2f s\n", (long long)eval_steps, eval_steps == 1 ? "" : "es",
+               time_s);
         fflush(stdout);
     }
     if (!progress->log)

@@ -58,6 +58,7 @@ typedef struct {
     MwSaver *saver;            /* NULL: the run is not saved */
     uint64_t seed;
     int64_t step; /* the last that was done */
+    int64_t rows; /* that outputs have, where the run ends with its data; 0: those of all batches */
     bool data_failed;
     MwFault data_fault; /* the first of the step, where data_failed */
 } Run;
@@ -356,9 +357,12 @@ static bool set_lengths(Run *run, MwFault *fault)
         return false;
     if (options->steps < 0 && !options->epochs && infers && epoch.rows)
         options->epochs = 1;
-    if (options->epochs)
-        return mw_epoch_steps(&epoch, options->epochs, &options->steps, fault) ||
-               mw_fault_prefix(fault, "--epochs %lld", (long long)options->epochs);
+    if (options->epochs) {
+        if (!mw_epoch_steps(&epoch, options->epochs, &options->steps, fault))
+            return mw_fault_prefix(fault, "--epochs %lld", (long long)options->epochs);
+        run->rows = infers ? epoch.rows * options->epochs : 0;
+        return true;
+    }
     options->steps = options->steps < 0 ? DEFAULT_STEPS : options->steps;
     return true;
 }
@@ -374,7 +378,8 @@ static bool find_checkpoint(Run *run, MwFault *fault)
     if (!transport->table->allgather(transport, &own, sizeof own, all, fault))
         return false;
     run->resume = all[0];
-    run->step = run->resume.step;
+    /* A model that does not train begins with its data, whatever its weights have seen. */
+    run->step = mw_plan_loss_count(run->plan) ? run->resume.step : 0;
     run->seed = run->options.resume      ? run->resume.seed
                 : run->options.seed >= 0 ? (uint64_t)run->options.seed
                                          : 1;
@@ -443,8 +448,9 @@ static bool open_saver(Run *run, MwFault *fault)
 static bool open_outputs(Run *run, MwFault *fault)
 {
     const MwRunTexts *texts = &run->options.outputs;
-    const MwOutputsWanted wanted = {texts->at, texts->count, run->step, run->options.steps,
-                                    run->options.output_every};
+    const MwOutputsWanted wanted = {
+        texts->at, texts->count, run->step, run->options.steps, run->options.output_every,
+        run->rows};
     run->outputs = mw_outputs_open(run->arena, run->plan, mw_executor_mesh(run->executor),
                                    run->transport, &wanted, fault);
     return run->outputs != NULL;
@@ -588,8 +594,8 @@ static bool has_stalled(Run *run, double loss)
     return true;
 }
 
-/* Evaluates after a step if that is due. `*signs`: SIGN_INTERRUPTED, SIGN_DATA or SIGN_STALLED where
- * the run is to end. */
+/* Evaluates after a step if that is due. `*signs`: SIGN_INTERRUPTED, SIGN_DATA or SIGN_STALLED
+ * where the run is to end. */
 static void evaluate(Run *run, int64_t *signs)
 {
     MwEvaluated evaluated = {0};

@@ -26,8 +26,8 @@ struct MwOutputs {
     const MwPlanMesh *mesh; /* the mesh of this rank */
     MwTransport *transport;
     int micros;
-    int64_t done, last, every; /* those of MwOutputsWanted */
-    Output *outputs;           /* [count], the same list on all ranks */
+    int64_t done, last, every, rows; /* those of MwOutputsWanted */
+    Output *outputs;                 /* [count], the same list on all ranks */
     int count;
 };
 
@@ -44,7 +44,7 @@ static bool file_tensor(const MwOutputs *outputs, const MwPlanOutput *output, Mw
     if (outputs->every)
         return true;
     if (!output->whole && tensor->rank > 0) {
-        tensor->dim[0] *= steps;
+        tensor->dim[0] = outputs->rows ? outputs->rows : tensor->dim[0] * steps;
         return true;
     }
     if (tensor->rank == MW_MAX_RANK)
@@ -141,6 +141,7 @@ MwOutputs *mw_outputs_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh 
                            .done = wanted->done,
                            .last = wanted->last,
                            .every = wanted->every,
+                           .rows = wanted->rows,
                            .outputs = MW_NEW(arena, Output, wanted->count)};
     for (int i = 0; i < wanted->count; i++) {
         if (!open_output(arena, outputs, plan, wanted->texts[i], fault)) {
@@ -206,18 +207,29 @@ bool mw_outputs_take(MwOutputs *outputs, int index, const MwBox *box, const void
     return true;
 }
 
-static bool write_step(const Output *output, MwTransport *transport, MwFault *fault)
+/* Bytes of the output of a step that its file takes: of the last step perhaps not all. */
+static int64_t bytes_in_file(const MwOutputs *outputs, const MwPlanOutput *info, int64_t step)
 {
+    const int64_t bytes = mw_tensor_bytes(&info->global);
+    if (!outputs->rows || outputs->every || info->whole || info->global.rank == 0)
+        return bytes;
+    const int64_t batch = info->global.dim[0], before = (step - 1 - outputs->done) * batch;
+    return bytes / batch * mw_max(0, mw_min(batch, outputs->rows - before));
+}
+
+static bool write_step(const MwOutputs *outputs, const Output *output, int64_t step, MwFault *fault)
+{
+    MwTransport *transport = outputs->transport;
     const int root = output->mesh->first_rank;
     const int64_t bytes = mw_tensor_bytes(&output->info->global);
+    const size_t kept = (size_t)bytes_in_file(outputs, output->info, step);
     if (root != 0 && transport->rank == root)
         return transport->table->send(transport, 0, output->whole, bytes, fault);
     if (transport->rank != 0)
         return true;
     if (root != 0 && !transport->table->receive(transport, root, output->whole, bytes, fault))
         return false;
-    return fwrite(output->whole, 1, (size_t)bytes, output->file) == (size_t)bytes ||
-           cannot(output, fault);
+    return fwrite(output->whole, 1, kept, output->file) == kept || cannot(output, fault);
 }
 
 /* Completes the file of a step, and opens the next. */
@@ -232,7 +244,7 @@ static bool change_file(const MwOutputs *outputs, Output *output, int64_t step, 
 bool mw_outputs_end_step(const MwOutputs *outputs, int64_t step, MwFault *fault)
 {
     for (int i = 0; mw_outputs_due(outputs, step) && i < outputs->count; i++)
-        if (!write_step(&outputs->outputs[i], outputs->transport, fault) ||
+        if (!write_step(outputs, &outputs->outputs[i], step, fault) ||
             !change_file(outputs, &outputs->outputs[i], step, fault))
             return mw_fault_prefix(fault, "output %s", outputs->outputs[i].info->name);
     return true;

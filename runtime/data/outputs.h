@@ -20,6 +20,7 @@ typedef struct {
     int count;
     int64_t done, last; /* the steps done, and the one that the run ends with */
     int64_t every;      /* N: a file for every step that N divides, and the last; 0: one file */
+    int64_t rows;       /* of the batches that one file has, the first so many; 0: all of them */
 } MwOutputsWanted;
 
 /* NULL after a fault. */

@@ -28,10 +28,10 @@ typedef struct {
 MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device,
                             MwTransport *transport, MwTrace *trace, MwFault *fault);
 
-/* An executor of another plan on the memory of this one, for steps between its steps: of the part of
- * its plan that evaluates (runtime/plan/evaluation.h). What its steps write to weights and states is
- * undone at their end. Made before mw_executor_start of `executor`, which starts both. Collective
- * over all ranks. NULL after a fault. */
+/* An executor of another plan on the memory of this one, for steps between its steps: of the part
+ * of its plan that evaluates (runtime/plan/evaluation.h). What its steps write to weights and
+ * states is undone at their end. Made before mw_executor_start of `executor`, which starts both.
+ * Collective over all ranks. NULL after a fault. */
 MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const MwPlan *plan,
                                MwFault *fault);
 
