@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "runtime/check/check.h"
+#include "runtime/data/ahead.h"
 #include "runtime/epochs.h"
 #include "runtime/plan/evaluation.h"
 
@@ -21,6 +22,7 @@ struct MwEvaluation {
     MwTransport *transport;
     MwExecutor *executor;
     MwFeeds *feeds;
+    MwAhead *ahead; /* reads them, the first steps while the run trains */
     int64_t steps;
     size_t message_bytes;
     Message *own;
@@ -74,11 +76,21 @@ bool mw_evaluation_set_steps(MwEvaluation *evaluation, int64_t steps, MwFault *f
     return true;
 }
 
+bool mw_evaluation_begin(MwEvaluation *evaluation, MwFault *fault)
+{
+    int count;
+    const MwInputBox *boxes = mw_executor_inputs(evaluation->arena, evaluation->executor, &count);
+    evaluation->ahead = mw_ahead_new(evaluation->arena, evaluation->feeds, boxes, count, fault);
+    if (evaluation->ahead)
+        mw_ahead_begin(evaluation->ahead, 1, evaluation->steps);
+    return evaluation->ahead != NULL;
+}
+
 static bool give_input(void *context, int input, int64_t step, const MwBox *box, void *to,
                        MwFault *fault)
 {
     MwEvaluation *evaluation = context;
-    if (mw_feeds_input(evaluation->feeds, input, step, box, to, fault))
+    if (mw_ahead_input(evaluation->ahead, input, step, box, to, fault))
         return true;
     if (!evaluation->data_failed) {
         mw_fault_prefix(fault, "--eval-feed: step %lld: input %s", (long long)step,
@@ -143,6 +155,7 @@ MwEvaluationEnd mw_evaluation_run(MwEvaluation *evaluation, bool (*stops)(void),
         if (evaluation->own->lacks_data || evaluation->own->stops)
             return evaluation->own->lacks_data ? MW_EVALUATION_NO_DATA : MW_EVALUATION_STOPPED;
     }
+    mw_ahead_begin(evaluation->ahead, 1, evaluation->steps);
     evaluated->metrics = evaluation->averages;
     evaluated->steps = evaluation->steps;
     evaluated->time_s = mw_clock_s() - begin_s;
@@ -151,7 +164,9 @@ MwEvaluationEnd mw_evaluation_run(MwEvaluation *evaluation, bool (*stops)(void),
 
 void mw_evaluation_close(MwEvaluation **evaluation)
 {
-    if (*evaluation)
+    if (*evaluation) {
+        mw_ahead_close(&(*evaluation)->ahead);
         mw_feeds_close(&(*evaluation)->feeds);
+    }
     *evaluation = NULL;
 }

@@ -21,6 +21,9 @@ bool mw_evaluation_open(MwEvaluation *evaluation, const MwFeedsWanted *wanted, M
  * rows. Collective over all ranks. */
 bool mw_evaluation_set_steps(MwEvaluation *evaluation, int64_t steps, MwFault *fault);
 
+/* Begins to read its data ahead. */
+bool mw_evaluation_begin(MwEvaluation *evaluation, MwFault *fault);
+
 typedef enum {
     MW_EVALUATION_DONE,
     MW_EVALUATION_STOPPED, /* a rank asked for it */

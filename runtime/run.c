@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "runtime/check/check.h"
+#include "runtime/data/ahead.h"
 #include "runtime/data/feed.h"
 #include "runtime/data/outputs.h"
 #include "runtime/epochs.h"
@@ -47,6 +48,7 @@ typedef struct {
     MwDevice *device;
     MwExecutor *executor;
     MwFeeds *feeds;
+    MwAhead *ahead;           /* reads them */
     MwEvaluation *evaluation; /* NULL: the run has none */
     double best_loss;         /* the lowest of all evaluations */
     int64_t best_step, evals_since_best;
@@ -445,6 +447,17 @@ static bool open_saver(Run *run, MwFault *fault)
     return run->saver != NULL;
 }
 
+/* From here on data is read ahead. */
+static bool begin_data(Run *run, MwFault *fault)
+{
+    int count;
+    const MwInputBox *boxes = mw_executor_inputs(run->arena, run->executor, &count);
+    run->ahead = mw_ahead_new(run->arena, run->feeds, boxes, count, fault);
+    if (run->ahead)
+        mw_ahead_begin(run->ahead, run->step + 1, run->options.steps);
+    return run->ahead && (!run->evaluation || mw_evaluation_begin(run->evaluation, fault));
+}
+
 static bool open_outputs(Run *run, MwFault *fault)
 {
     const MwRunTexts *texts = &run->options.outputs;
@@ -471,7 +484,8 @@ static bool set_up(Run *run)
         need_backend,  find_checkpoint, find_weights,    prepare_checkpoints,
         set_kernels,   set_device,      connect_devices, open_trace,
         make_executor, make_evaluation, open_feeds,      set_lengths,
-        start_weights, open_saver,      open_outputs,    open_progress,
+        begin_data,    start_weights,   open_saver,      open_outputs,
+        open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
@@ -488,7 +502,7 @@ static bool give_input(void *context, int input, int64_t step, const MwBox *box,
                        MwFault *fault)
 {
     Run *run = context;
-    if (mw_feeds_input(run->feeds, input, step, box, to, fault))
+    if (mw_ahead_input(run->ahead, input, step, box, to, fault))
         return true;
     if (!run->data_failed) {
         mw_fault_prefix(fault, "step %lld: input %s", (long long)step,
@@ -716,6 +730,7 @@ static int run_plan(Run *run)
     }
     mw_saver_free(&run->saver);
     mw_initial_weights_close(&run->initial);
+    mw_ahead_close(&run->ahead);
     mw_feeds_close(&run->feeds);
     mw_evaluation_close(&run->evaluation);
     mw_transport_free(&run->transport, run->device);

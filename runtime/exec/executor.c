@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/exec/executor.h"
 
+#include "base/vec.h"
 #include "runtime/exec/commands.h"
 #include "runtime/exec/endpoints.h"
 #include "runtime/exec/weights.h"
@@ -376,6 +377,20 @@ static MwBox input_shard(const MwExecutor *executor, int index, int micro_batch)
         mw_plan_held(input), input->spec, &executor->mesh->shape, executor->coordinate,
         input->whole ? 0 : micro_batch, input->whole ? 1 : executor->plan->micro_batches);
     return mw_box_clip(&held, &input->global);
+}
+
+MwInputBox *mw_executor_inputs(MwArena *arena, const MwExecutor *executor, int *count)
+{
+    const MwPlanMesh *mesh = executor->mesh;
+    MW_VEC(MwInputBox) boxes = {0};
+    for (int t = 0; t < mesh->task_count; t++)
+        for (int i = 0; i < mesh->input_count; i++)
+            if (mesh->inputs[i].program == mesh->tasks[t].program)
+                mw_vec_push(
+                    arena, &boxes,
+                    ((MwInputBox){i, input_shard(executor, i, mesh->tasks[t].micro_batch)}));
+    *count = boxes.count;
+    return boxes.at;
 }
 
 /* The host memory that an input is filled into; on a device whose memory is the host's, its

@@ -47,6 +47,15 @@ void mw_executor_set_replay(MwExecutor *executor, bool wanted);
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,
                       double *metrics, MwFault *fault);
 
+/* A part of an input that each step asks MwExecutorData.input for. */
+typedef struct {
+    int input; /* index into the inputs of the mesh */
+    MwBox box;
+} MwInputBox;
+
+/* The parts of inputs, in the order in which a step asks for them. */
+MwInputBox *mw_executor_inputs(MwArena *arena, const MwExecutor *executor, int *count);
+
 /* The mesh that this rank belongs to. */
 const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor);
 /* The address of a buffer's first slot on the device. */
