@@ -481,11 +481,10 @@ static bool open_progress(Run *run, MwFault *fault)
 static bool set_up(Run *run)
 {
     static bool (*const stages[])(Run *, MwFault *) = {
-        need_backend,  find_checkpoint, find_weights,    prepare_checkpoints,
-        set_kernels,   set_device,      connect_devices, open_trace,
-        make_executor, make_evaluation, open_feeds,      set_lengths,
-        begin_data,    start_weights,   open_saver,      open_outputs,
-        open_progress,
+        need_backend, find_checkpoint, find_weights, prepare_checkpoints, set_kernels,
+        set_device,   connect_devices, open_trace,   make_executor,       make_evaluation,
+        open_feeds,   set_lengths,     begin_data,   start_weights,       open_saver,
+        open_outputs, open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
