@@ -749,6 +749,12 @@ static int print_plan(MwArena *arena, const MwPlan *plan)
     return STATUS_FAULT;
 }
 
+static void print_version(const MwPlan *plan, const char *version)
+{
+    printf("meshwright %s\nmodel %s, for %d rank%s\n", version, plan->model, plan->rank_count,
+           plan->rank_count == 1 ? "" : "s");
+}
+
 static int run_with_options(Run *run)
 {
     MwDiags *diags = mw_diags_new(run->arena);
@@ -761,7 +767,8 @@ static int run_with_options(Run *run)
 
 /* `program` is what stands before the options argv[1] ..., as a shell takes it. */
 static int run_as(const char *program, int argc, char **argv, const MwPlan *plan,
-                  const MwKernelEntry *kernels, const MwBackend *const *backends)
+                  const MwKernelEntry *kernels, const MwBackend *const *backends,
+                  const char *version)
 {
     MwArena *arena = mw_arena_new();
     Run run = {.arena = arena,
@@ -780,6 +787,9 @@ static int run_as(const char *program, int argc, char **argv, const MwPlan *plan
     } else if (run.options.help) {
         if (is_speaker())
             mw_run_help(stdout, program);
+    } else if (run.options.version) {
+        if (is_speaker())
+            print_version(plan, version);
     } else if (run.options.print_plan) {
         status = is_speaker() ? print_plan(arena, plan) : 0;
     } else {
@@ -790,29 +800,30 @@ static int run_as(const char *program, int argc, char **argv, const MwPlan *plan
 }
 
 int mw_run_main(int argc, char **argv, const MwPlan *plan, const MwKernelEntry *kernels,
-                const MwBackend *const *backends)
+                const MwBackend *const *backends, const char *version)
 {
     MwArena *arena = mw_arena_new();
     MwText program = {.arena = arena};
     mw_text_add_word(&program, argv[0]);
-    int status = run_as(program.at, argc, argv, plan, kernels, backends);
+    int status = run_as(program.at, argc, argv, plan, kernels, backends, version);
     mw_arena_free(&arena);
     return status;
 }
 
 int mw_run_text(int argc, char **argv, const char *text, size_t bytes, const MwKernelEntry *kernels,
-                const MwBackend *const *backends)
+                const MwBackend *const *backends, const char *version)
 {
     MwArena *arena = mw_arena_new();
     MwDiags *diags = mw_diags_new(arena);
     const MwSource source = {argv[0], text, bytes};
     const MwPlan *plan = mw_plan_parse(arena, &source, diags);
-    int status = plan ? mw_run_main(argc, argv, plan, kernels, backends) : fail_with_diags(diags);
+    int status =
+        plan ? mw_run_main(argc, argv, plan, kernels, backends, version) : fail_with_diags(diags);
     mw_arena_free(&arena);
     return status;
 }
 
-int mw_run_file(int argc, char **argv, const MwBackend *const *backends)
+int mw_run_file(int argc, char **argv, const MwBackend *const *backends, const char *version)
 {
     MwArena *arena = mw_arena_new();
     MwDiags *diags = mw_diags_new(arena);
@@ -821,7 +832,7 @@ int mw_run_file(int argc, char **argv, const MwBackend *const *backends)
     mw_text_add(&program, " ");
     mw_text_add_word(&program, argv[1]);
     const MwPlan *plan = mw_plan_read(arena, argv[1], diags);
-    int status = plan ? run_as(program.at, argc - 1, argv + 1, plan, NULL, backends)
+    int status = plan ? run_as(program.at, argc - 1, argv + 1, plan, NULL, backends, version)
                       : fail_with_diags(diags);
     mw_arena_free(&arena);
     return status;

@@ -68,6 +68,7 @@ static const Option options_list[] = {
      "send messages among ranks of one machine too"},
     {"print-plan", NULL, FLAG, AT(print_plan), "print the plan and end"},
     {"check", NULL, FLAG, AT(check), "verify the plan for every rank, without data, and end"},
+    {"version", NULL, FLAG, AT(version), "print the version of meshwright and end"},
     {"help", NULL, FLAG, AT(help), "print this and end"},
 };
 

@@ -2,6 +2,7 @@
 /* The command line: finds the command and calls it. */
 #include "tools/argument.h"
 #include "tools/commands.h"
+#include "tools/version.h"
 
 #include "base/base.h"
 
@@ -23,7 +24,10 @@ static void print_usage(FILE *out)
     fputs("usage: meshwright COMMAND [options]\n\n", out);
     for (int i = 0; i < MW_COUNT(commands); i++)
         fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].what);
-    fputs("\n`meshwright COMMAND --help` lists a command's options.\n", out);
+    fputs(
+        "\n`meshwright COMMAND --help` lists a command's options, `meshwright --version` says the "
+        "version.\n",
+        out);
 }
 
 /* Planning makes and frees many copies of graphs. By default malloc returns their memory to the
@@ -42,13 +46,20 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
         print_usage(stdout);
-        return 0;
+        return mw_output_finish(0);
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        printf("meshwright %s\n", mw_version);
+        return mw_output_finish(0);
     }
     for (int i = 0; i < MW_COUNT(commands); i++) {
         if (strcmp(argv[1], commands[i].name) != 0)
             continue;
         char name[64];
+        static char version[160]; /* argp keeps the address */
         snprintf(name, sizeof name, "meshwright %s", commands[i].name);
+        snprintf(version, sizeof version, "meshwright %s", mw_version);
+        argp_program_version = version;
         argv[1] = name;
         return mw_output_finish(commands[i].run(argc - 1, argv + 1));
     }

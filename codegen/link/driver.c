@@ -39,8 +39,9 @@ struct Build {
     const char *cuda_arch;
     const char *folder;
     const char *kernels, *object, *program, *text, *executable; /* files there */
-    const char *version;  /* what the compiler says of itself */
-    const char *archives; /* the folder of the runtime's */
+    const char *version;    /* what the compiler says of itself */
+    const char *meshwright; /* the version of this meshwright */
+    const char *archives;   /* the folder of the runtime's */
 };
 
 static bool fail(const Build *b, const char *what, const char *path)
@@ -62,7 +63,8 @@ static const char program_text[] =
     "static const MwBackend *const backends[] = {&mw_backend_%s, NULL};\n"
     "extern const char mw_plan_begin[], mw_plan_end[];\n"
     "int mw_run_text(int argc, char **argv, const char *text, size_t bytes,\n"
-    "                const MwKernelEntry *kernels, const MwBackend *const *backends);\n"
+    "                const MwKernelEntry *kernels, const MwBackend *const *backends,\n"
+    "                const char *version);\n"
     "__asm__(\".section " MW_PLAN_SECTION ", \\\"a\\\"\\n\"\n"
     "        \".globl mw_plan_begin, mw_plan_end\\n\"\n"
     "        \"mw_plan_begin: .incbin \\\"%s\\\"\\n\"\n"
@@ -71,7 +73,7 @@ static const char program_text[] =
     "int main(int argc, char **argv)\n"
     "{\n"
     "    return mw_run_text(argc, argv, mw_plan_begin, (size_t)(mw_plan_end - mw_plan_begin),\n"
-    "                       mw_kernel_table, backends);\n"
+    "                       mw_kernel_table, backends, \"%s\");\n"
     "}\n";
 
 /* ---- Where things are ---- */
@@ -259,7 +261,8 @@ static bool write_sources(const Build *b)
     MwText text = {.arena = b->arena};
     mw_plan_print(&text, b->plan);
     const char *backend = b->plan->backend;
-    const char *program = mw_arena_printf(b->arena, program_text, backend, backend, b->text);
+    const char *program =
+        mw_arena_printf(b->arena, program_text, backend, backend, b->text, b->meshwright);
     return write_text(b, b->text, text.at, text.bytes) &&
            write_text(b, b->program, program, strlen(program)) &&
            write_text(b, b->kernels, b->plan->kernel_source, strlen(b->plan->kernel_source));
@@ -332,11 +335,12 @@ static bool find_target(Build *b)
 }
 
 bool mw_codegen_executable(MwArena *arena, const MwPlan *plan, const char *cuda_arch,
-                           const char *path, MwDiags *diags)
+                           const char *version, const char *path, MwDiags *diags)
 {
     Build b = {.arena = arena,
                .diags = diags,
                .plan = plan,
+               .meshwright = version,
                .cuda_arch = cuda_arch ? cuda_arch : MW_CUDA_ARCH};
     return find_target(&b) && make(&b, path);
 }

@@ -17,7 +17,7 @@ int main(int argc, char **argv)
     MwArena *arena = mw_arena_new();
     const MwPlan *plan = pipeline_plan(arena, atoi(argv[1]), atoi(argv[2]), atoi(argv[3]));
     argv[3] = argv[0];
-    int status = mw_run_main(argc - 3, argv + 3, plan, mw_kernel_table, mw_backends);
+    int status = mw_run_main(argc - 3, argv + 3, plan, mw_kernel_table, mw_backends, "tested");
     mw_arena_free(&arena);
     return status;
 }

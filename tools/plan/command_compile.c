@@ -3,6 +3,7 @@
 #include "codegen/link/driver.h"
 #include "tools/commands.h"
 #include "tools/plan/summarize.h"
+#include "tools/version.h"
 
 int mw_command_compile(int argc, char **argv)
 {
@@ -14,7 +15,7 @@ int mw_command_compile(int argc, char **argv)
     mw_session_begin(&session, &command, argc, argv);
     const MwPlan *plan = mw_session_plan(&session);
     if (plan)
-        mw_codegen_executable(session.options.arena, plan, session.options.cuda_arch,
+        mw_codegen_executable(session.options.arena, plan, session.options.cuda_arch, mw_version,
                               session.options.output, session.diags);
     return mw_session_summarize(&session, plan);
 }

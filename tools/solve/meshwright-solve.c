@@ -9,6 +9,7 @@
 #include "tools/solve/answer.h"
 #include "tools/solve/options.h"
 #include "tools/solve/progress.h"
+#include "tools/version.h"
 
 #include <errno.h>
 #include <math.h>
@@ -172,7 +173,10 @@ static int run_all(Run *run)
 int main(int argc, char **argv)
 {
     static char name[] = "meshwright-solve";
+    static char version[160];
     argv[0] = name; /* argp shows it in messages */
+    snprintf(version, sizeof version, "meshwright-solve %s", mw_version);
+    argp_program_version = version;
     Run run = {.start_s = mw_clock_s(),
                .options = mw_solve_options_parse(argc, argv),
                .arena = mw_arena_new()};
