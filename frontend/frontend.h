@@ -21,4 +21,14 @@ MwGraph *mw_graph_load(MwArena *arena, MwInterner *interner, const char *path,
 MwGraph *mw_graph_parse(MwArena *arena, MwInterner *interner, const MwSource *source,
                         const MwDefine *defines, int define_count, MwDiags *diags);
 
+/* A size of a model as the file says it: "layers" and "4". */
+typedef struct {
+    const char *name, *value;
+} MwSizeText;
+
+typedef MW_VEC(MwSizeText) MwSizeTexts;
+
+/* Appends the sizes that the file `path` and its imports declare, in order. False after errors. */
+bool mw_graph_sizes(MwArena *arena, const char *path, MwSizeTexts *sizes, MwDiags *diags);
+
 #endif

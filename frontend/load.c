@@ -132,3 +132,24 @@ MwGraph *mw_graph_parse(MwArena *arena, MwInterner *interner, const MwSource *so
     Loader loader = {.arena = arena, .interner = interner, .diags = diags};
     return load(&loader, source, defines, define_count);
 }
+
+bool mw_graph_sizes(MwArena *arena, const char *path, MwSizeTexts *sizes, MwDiags *diags)
+{
+    Loader loader = {.arena = arena, .interner = mw_interner_new(arena), .diags = diags};
+    const MwSource *source = read_source(&loader, path, mw_span_none());
+    if (!source)
+        return false;
+    mw_vec_push(arena, &loader.files, ((File){canonical(&loader, path), true}));
+    if (!load_source(&loader, source, false))
+        return false;
+    for (int i = 0; i < loader.items.count; i++) {
+        const MwItem *item = &loader.items.at[i];
+        if (item->kind != MW_ITEM_SIZE)
+            continue;
+        const MwSpan span = item->value->span;
+        const char *value =
+            mw_arena_strndup(arena, span.source->text + span.begin, span.end - span.begin);
+        mw_vec_push(arena, sizes, ((MwSizeText){item->name.text, value}));
+    }
+    return true;
+}

@@ -14,7 +14,8 @@
     COMMAND(schedule, "draw a pipeline schedule and compute its bubble")                           \
     COMMAND(export, "write the weights of a checkpoint for other software")                        \
     COMMAND(profile, "measure this machine into a .cluster file")                                  \
-    COMMAND(tokenize, "turn text into tokens by a tokenizer.json")
+    COMMAND(tokenize, "turn text into tokens by a tokenizer.json")                                 \
+    COMMAND(list, "list models, clusters, passes, schedules, or the sizes of a model")
 
 #define MW_DECLARE_COMMAND(name, what) int mw_command_##name(int argc, char **argv);
 MW_COMMANDS(MW_DECLARE_COMMAND)

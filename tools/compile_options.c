@@ -56,10 +56,13 @@ static const struct argp_option model_options[] = {
     {0}};
 
 static const struct argp_option plan_options[] = {
-    {"output", 'o', "FILE", 0, "Where the result goes", GROUP_MODEL},
+    {"output", 'o', "FILE", 0,
+     "Where the result goes (the name of the model, in the working folder)", GROUP_MODEL},
     {"quiet", 'q', NULL, 0, "Print no summary of the plan", GROUP_MODEL},
-    {"cluster", OPTION_CLUSTER, "FILE|local:N", 0,
-     "What to compile for: a .cluster file, or N ranks of this machine (local:1)", GROUP_PLAN},
+    {"cluster", OPTION_CLUSTER, "FILE|NAME|local:N", 0,
+     "What to compile for: a .cluster file, one that comes with meshwright, such as dgx-a100, or N "
+     "ranks of this machine (local:1)",
+     GROUP_PLAN},
     {"backend", OPTION_BACKEND, backend_names + 1, 0, "Kind of devices (as the cluster says)",
      GROUP_PLAN},
     {"cuda-arch", OPTION_CUDA_ARCH, "LIST", 0,
@@ -265,11 +268,6 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         return 0;
     case OPTION_DUMP_ILP:
         compile->save_ilp = arg;
-        return 0;
-    case ARGP_KEY_END:
-        if (options->command->writes && !options->output &&
-            options->pipeline.stop_after == MW_PASS_COUNT)
-            argp_error(state, "where should the result go? Say -o FILE");
         return 0;
     default:
         return parse_pipeline_option(compile, key, arg, state);

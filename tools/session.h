@@ -10,6 +10,7 @@ typedef struct {
     MwToolOptions options;
     MwCompilation compilation;
     MwDiags *diags;
+    bool names_output; /* options.output was not given */
 } MwSession;
 
 /* Parses the command line (mw_tool_options_parse). */
@@ -27,7 +28,8 @@ bool mw_session_run_passes(MwSession *session);
 const MwPlan *mw_session_plan_with(MwSession *session, const MwCompileOptions *options,
                                    MwDiags *diags);
 /* All of them, and the checked plan. NULL after errors, and where --stop-after ends the pipeline.
- */
+ * The result goes to options.output, which unless it is given is named after the model, with the
+ * suffix of the command. */
 const MwPlan *mw_session_plan(MwSession *session);
 
 #endif

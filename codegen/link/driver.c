@@ -2,6 +2,7 @@
 #include "codegen/link/driver.h"
 
 #include "base/backend.h"
+#include "base/beside.h"
 #include "base/file.h"
 #include "base/process.h"
 #include "base/vec.h"
@@ -11,8 +12,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,13 +107,12 @@ static void remove_files(const Build *b)
     rmdir(b->folder);
 }
 
-/* The archives beside the compiler in the build tree, or where they are installed. */
+/* The archives beside the compiler in the build folder or a tree that was installed, wherever that
+ * is now, or where they are installed. */
 static bool find_archives(Build *b)
 {
-    char self[PATH_MAX] = "";
-    if (readlink("/proc/self/exe", self, sizeof self - 1) < 0)
-        return fail(b, "read", "/proc/self/exe");
-    const char *const places[] = {mw_arena_printf(b->arena, "%s/../runtime", dirname(self)),
+    const char *const places[] = {mw_beside_program(b->arena, "../runtime"),
+                                  mw_beside_program(b->arena, MW_RUNTIME_FROM_PROGRAMS),
                                   MW_RUNTIME_FOLDER};
     for (int i = 0; i < MW_COUNT(places) && !b->archives; i++)
         if (access(mw_arena_printf(b->arena, "%s/libmwruntime.a", places[i]), R_OK) == 0)
@@ -122,7 +120,7 @@ static bool find_archives(Build *b)
     if (!b->archives)
         mw_diag_error(b->diags, mw_span_none(),
                       "cannot find the runtime: libmwruntime.a is neither in %s nor in %s",
-                      places[0], places[1]);
+                      places[1], places[2]);
     return b->archives != NULL;
 }
 

@@ -66,6 +66,9 @@ MwCluster *mw_cluster_load(MwArena *arena, const char *name_or_path, MwDiags *di
     mw_diag_error(diags, mw_span_none(), "cannot read the cluster file '%s': %s", name_or_path,
                   strerror(errno));
     if (errno == ENOENT && !strchr(name_or_path, '/') && !strchr(name_or_path, '.'))
-        mw_diag_note(diags, mw_span_none(), "a cluster is a file, or local:N for N ranks here");
+        mw_diag_note(
+            diags, mw_span_none(),
+            "a cluster is a file, one of `meshwright list clusters`, or local:N for N ranks "
+            "here");
     return NULL;
 }

@@ -3,10 +3,12 @@
  * `meshwright compile` made (ELF, 64 bits, little-endian). Headers of the executable are not
  * trusted. */
 #include "base/file.h"
+#include "runtime/plan/format.h"
 #include "runtime/plan/plan.h"
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A copy of `bytes` at `offset`, which need not be aligned. False if they are not all there. */
@@ -53,6 +55,30 @@ static bool find_section(const MwSource *file, MwSource *plan)
         return true;
     }
     return false;
+}
+
+/* Whether the file begins with these bytes. */
+static bool begins_with(const char *path, const char *bytes, size_t count)
+{
+    char first[32];
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    MW_ASSERT(count <= sizeof first);
+    const bool does = fread(first, 1, count, file) == count && memcmp(first, bytes, count) == 0;
+    fclose(file);
+    return does;
+}
+
+bool mw_plan_is_at(MwArena *arena, const char *path)
+{
+    MwSource file = {.name = path};
+    if (begins_with(path, MW_PLAN_MAGIC, strlen(MW_PLAN_MAGIC)))
+        return true;
+    if (!begins_with(path, ELFMAG, SELFMAG))
+        return false;
+    file.text = mw_file_read(arena, path, &file.bytes);
+    return file.text && find_section(&file, &file);
 }
 
 MwPlan *mw_plan_read(MwArena *arena, const char *path, MwDiags *diags)

@@ -356,6 +356,8 @@ MwPlan *mw_plan_parse(MwArena *arena, const MwSource *source, MwDiags *diags);
 #define MW_PLAN_SECTION ".mwplan"
 /* Reads a plan file, or the plan of an executable that `meshwright compile` made (file.c). */
 MwPlan *mw_plan_read(MwArena *arena, const char *path, MwDiags *diags);
+/* Whether the file is one that mw_plan_read takes, by its first bytes, or its section, alone. */
+bool mw_plan_is_at(MwArena *arena, const char *path);
 
 /* The name of the kernel, routine or collective that an instruction runs; "send" or "receive". */
 const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr);

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 {
     MW_ASSERT(argc > 2);
     static const MwToolCommand command = {
-        .what = "Plans a model at random.", .plans = true, .writes = true};
+        .what = "Plans a model at random.", .plans = true, .suffix = ".plan"};
     MwSession session;
     const uint64_t seed = strtoull(argv[1], NULL, 10);
     mw_session_begin(&session, &command, argc - 1, argv + 1);

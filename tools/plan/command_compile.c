@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `meshwright compile MODEL.graph -o OUT`. */
+/* `meshwright compile MODEL.graph [-o OUT]`. */
 #include "codegen/link/driver.h"
 #include "tools/commands.h"
 #include "tools/plan/summarize.h"
@@ -10,7 +10,7 @@ int mw_command_compile(int argc, char **argv)
     static const MwToolCommand command = {
         .what = "Makes a parallel executable of a model, for a cluster.",
         .plans = true,
-        .writes = true};
+        .suffix = ""};
     MwSession session;
     mw_session_begin(&session, &command, argc, argv);
     const MwPlan *plan = mw_session_plan(&session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `meshwright plan MODEL.graph -o OUT.plan`. */
+/* `meshwright plan MODEL.graph [-o OUT.plan]`. */
 #include "base/file.h"
 #include "tools/commands.h"
 #include "tools/plan/summarize.h"
@@ -18,8 +18,10 @@ static void write_plan(MwSession *session, const MwPlan *plan)
 
 int mw_command_plan(int argc, char **argv)
 {
-    static const MwToolCommand command = {
-        .what = "Plans a model for a cluster and writes the plan.", .plans = true, .writes = true};
+    static const MwToolCommand command = {.what =
+                                              "Plans a model for a cluster and writes the plan.",
+                                          .plans = true,
+                                          .suffix = ".plan"};
     MwSession session;
     mw_session_begin(&session, &command, argc, argv);
     const MwPlan *plan = mw_session_plan(&session);

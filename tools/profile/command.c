@@ -6,6 +6,7 @@
 #include "tools/commands.h"
 #include "tools/profile/probe.h"
 
+#include "base/beside.h"
 #include "base/file.h"
 #include "frontend/cluster/print.h"
 #include "frontend/cluster/read.h"
@@ -90,16 +91,6 @@ static bool run_program(Profile *profile, char *const *argv)
     return false;
 }
 
-/* The launcher of plan files, which stands beside this program. */
-static char *launcher_path(MwArena *arena)
-{
-    char path[4096];
-    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
-    while (length > 0 && path[length - 1] != '/')
-        length--;
-    return mw_arena_printf(arena, "%.*smeshwright-run", (int)mw_max(length, 0), path);
-}
-
 /* Ranks may outnumber cores, and root may start them, as in a container. */
 static void allow_mpirun(void)
 {
@@ -116,7 +107,7 @@ static bool run_plan(Profile *profile, char *plan, char *trace)
     char *mpirun[] = {"mpirun",    "--oversubscribe",
                       "--bind-to", "none",
                       "-n",        mw_arena_printf(arena, "%d", profile->ranks)};
-    char *run[] = {launcher_path(arena),
+    char *run[] = {mw_arena_strdup(arena, mw_beside_program(arena, "meshwright-run")),
                    plan,
                    "--steps",
                    mw_arena_printf(arena, "%d", 1 + profile->steps), /* the first does not count */
