@@ -12,7 +12,7 @@
 typedef struct {
     const char *what;       /* it does, for --help */
     bool plans;             /* it says what to plan for */
-    bool writes;            /* it says where the result goes */
+    const char *suffix;     /* what the name of its result ends in; NULL: it has none */
     const struct argp *own; /* options of its own; NULL: none */
     void *own_input;        /* of their parser */
 } MwToolCommand;
