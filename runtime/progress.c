@@ -2,6 +2,7 @@
 #include "runtime/progress.h"
 
 #include "base/text.h"
+#include "runtime/data/event_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,6 +17,8 @@ static const double patience_s = 5;
 struct MwProgress {
     FILE *log;
     const char *log_path;
+    MwEventFile *events;
+    double *event_values; /* [metric_count + 2]: metrics, seconds, items per second */
     int64_t first, last, every;
     bool evaluates;
     const char **metric_names;
@@ -91,17 +94,37 @@ static bool open_log(MwArena *arena, MwProgress *progress, MwFault *fault)
     return true;
 }
 
+/* The tags are the metrics, the speed, and the metrics of evaluations. */
+static bool open_events(MwArena *arena, MwProgress *progress, const char *dir, MwFault *fault)
+{
+    const int count = progress->metric_count, all = (progress->evaluates ? 2 : 1) * count + 2;
+    const char **tags = MW_NEW(arena, const char *, all);
+    for (int i = 0; i < count; i++)
+        tags[i] = progress->metric_names[i];
+    tags[count] = "speed/seconds_per_step";
+    tags[count + 1] = mw_arena_printf(arena, "speed/%s_per_second", progress->unit);
+    for (int i = 0; count + 2 + i < all; i++)
+        tags[count + 2 + i] = mw_arena_printf(arena, "eval_%s", progress->metric_names[i]);
+    progress->event_values = MW_NEW(arena, double, count + 2);
+    progress->events = mw_event_file_open(arena, dir, tags, all, progress->first, fault);
+    return progress->events != NULL;
+}
+
 MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, int64_t last,
-                             const char *log, bool evaluates, MwFault *fault)
+                             MwProgressFiles files, bool evaluates, MwFault *fault)
 {
     MwProgress *progress = MW_NEW(arena, MwProgress, 1);
+    MwFault ignored;
     *progress = (MwProgress){
-        .first = first, .last = last, .every = 1, .log_path = log, .evaluates = evaluates};
+        .first = first, .last = last, .every = 1, .log_path = files.log, .evaluates = evaluates};
     name_metrics(arena, progress, plan);
     set_unit(progress, plan);
     while ((last - first + 1) / progress->every > MOST_LINES)
         progress->every *= 10;
-    return !log || open_log(arena, progress, fault) ? progress : NULL;
+    if ((files.log && !open_log(arena, progress, fault)) ||
+        (files.tensorboard && !open_events(arena, progress, files.tensorboard, fault)))
+        mw_progress_close(&progress, &ignored);
+    return progress;
 }
 
 /* "12 s", "3 min 5 s", "2 h 10 min" */
@@ -155,6 +178,18 @@ static bool write_row(const MwProgress *progress, int64_t step, const double *me
            fflush(progress->log) == 0;
 }
 
+static bool write_event(MwProgress *progress, int64_t step, const double *metrics, double time_s,
+                        MwFault *fault)
+{
+    const int count = progress->metric_count;
+    for (int i = 0; i < count; i++)
+        progress->event_values[i] = metrics[i];
+    progress->event_values[count] = time_s;
+    progress->event_values[count + 1] = progress->items / time_s;
+    return mw_event_file_add(progress->events, step, (MwEventTags){0, count + 2},
+                             progress->event_values, fault);
+}
+
 bool mw_progress_step(MwProgress *progress, int64_t step, const double *metrics, double time_s,
                       MwFault *fault)
 {
@@ -172,7 +207,7 @@ bool mw_progress_step(MwProgress *progress, int64_t step, const double *metrics,
         print_line(progress, step, metrics);
     if (progress->log && !write_row(progress, step, metrics, time_s))
         return mw_fault_set(fault, "cannot write %s: %s", progress->log_path, strerror(errno));
-    return true;
+    return !progress->events || write_event(progress, step, metrics, time_s, fault);
 }
 
 bool mw_progress_evaluated(MwProgress *progress, int64_t step, const double *metrics,
@@ -185,9 +220,13 @@ bool mw_progress_evaluated(MwProgress *progress, int64_t step, const double *met
                time_s);
         fflush(stdout);
     }
+    const int count = progress->metric_count;
+    if (metrics && progress->events &&
+        !mw_event_file_add(progress->events, step, (MwEventTags){count + 2, count}, metrics, fault))
+        return false;
     if (!progress->log)
         return true;
-    for (int i = 0; i < progress->metric_count; i++)
+    for (int i = 0; i < count; i++)
         good &= (metrics ? fprintf(progress->log, ",%.9g", metrics[i])
                          : fprintf(progress->log, ",")) > 0;
     good &= fprintf(progress->log, "\n") > 0;
@@ -197,9 +236,12 @@ bool mw_progress_evaluated(MwProgress *progress, int64_t step, const double *met
 
 bool mw_progress_close(MwProgress **progress, MwFault *fault)
 {
-    FILE *log = *progress ? (*progress)->log : NULL;
-    const char *path = log ? (*progress)->log_path : NULL;
+    MwProgress *closed = *progress;
     *progress = NULL;
-    return !log || fclose(log) == 0 ||
-           mw_fault_set(fault, "cannot write %s: %s", path, strerror(errno));
+    if (!closed)
+        return true;
+    const bool events_good = mw_event_file_close(&closed->events, fault);
+    if (closed->log && fclose(closed->log) != 0)
+        return mw_fault_set(fault, "cannot write %s: %s", closed->log_path, strerror(errno));
+    return events_good;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run shows of itself: progress lines on standard output, and the log of metrics as CSV. */
+/* What a run shows of itself: progress lines on standard output, the log of metrics as CSV, and
+ * event files of TensorBoard. */
 #ifndef MW_RUNTIME_PROGRESS_H
 #define MW_RUNTIME_PROGRESS_H
 
@@ -9,10 +10,16 @@
 
 typedef struct MwProgress MwProgress;
 
-/* Steps `first` to `last` of a run; `log` may be NULL. A log is appended to where first > 1. NULL
- * after a fault. `evaluates`: the log has columns for evaluations. */
+/* What is written besides; NULL: not wanted. A log is appended to where first > 1. */
+typedef struct {
+    const char *log;         /* a file */
+    const char *tensorboard; /* a folder */
+} MwProgressFiles;
+
+/* Steps `first` to `last` of a run. `evaluates`: the log has columns for evaluations. NULL after a
+ * fault. */
 MwProgress *mw_progress_open(MwArena *arena, const MwPlan *plan, int64_t first, int64_t last,
-                             const char *log, bool evaluates, MwFault *fault);
+                             MwProgressFiles files, bool evaluates, MwFault *fault);
 /* Step `step` took `time_s`. metrics: [mw_plan_metric_count] */
 bool mw_progress_step(MwProgress *progress, int64_t step, const double *metrics, double time_s,
                       MwFault *fault);

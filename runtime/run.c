@@ -473,8 +473,9 @@ static bool open_progress(Run *run, MwFault *fault)
 {
     if (run->transport->rank != 0)
         return true;
+    const MwProgressFiles files = {run->options.log, run->options.tensorboard};
     run->progress = mw_progress_open(run->arena, run->plan, run->step + 1, run->options.steps,
-                                     run->options.log, run->evaluation != NULL, fault);
+                                     files, run->evaluation != NULL, fault);
     return run->progress != NULL;
 }
 

@@ -43,6 +43,8 @@ static const Option options_list[] = {
     {"seed", "N", COUNT, AT(seed), "of weights, data and random numbers (default 1)"},
     {"threads", "N", THREADS, AT(threads), "threads of each rank (default 1)"},
     {"log", "FILE", TEXT, AT(log), "write step, metrics and seconds of every step as CSV"},
+    {"tensorboard", "DIR", TEXT, AT(tensorboard),
+     "write metrics, seconds and speed of every step as event files of TensorBoard"},
     {"checkpoint", "DIR", TEXT, AT(checkpoint),
      "save weights and states there after the last step"},
     {"checkpoint-every", "N", COUNT, AT(checkpoint_every), "and after every N steps"},

@@ -18,7 +18,7 @@ typedef struct {
     int64_t stop_after_evals; /* evaluations without a lower loss that end the run; 0: it goes on */
     int64_t seed;             /* -1: not given */
     int threads;              /* of each rank */
-    const char *log, *trace, *checkpoint, *resume;
+    const char *log, *tensorboard, *trace, *checkpoint, *resume;
     const char *map;          /* of the names in files of weights; NULL: names are the model's */
     const char *missing;      /* what to do about weights that the files lack: "init" or "error" */
     const char *transport;    /* transport between devices; NULL: the best that they support */
