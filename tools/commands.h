@@ -10,6 +10,7 @@
     COMMAND(plan, "plan a .graph file for a cluster")                                              \
     COMMAND(inspect, "show what a plan or executable does, and why")                               \
     COMMAND(explain, "explain why a value is sharded so, or why a layout is not taken")            \
+    COMMAND(diff, "show what two plans differ in")                                                 \
     COMMAND(check, "parse and verify a .graph file")                                               \
     COMMAND(schedule, "draw a pipeline schedule and compute its bubble")                           \
     COMMAND(export, "write the weights of a checkpoint for other software")                        \
