@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reads `with key = value, …` on a statement. Some keys pin what the compiler would otherwise
  * decide: spec, stage, remat. The others are facts about nodes that a dump keeps: phase, scope,
- * repeat, layer (see ir/print.h), and of inputs whether they are of the batch. */
+ * repeat, layer (see ir/print.h), and of inputs whether they are of the batch. Where the statement
+ * calls a block, scope is that of the call (scope.c). */
 #include "frontend/expand/annotate.h"
 
 #include "base/text.h"
 #include "frontend/expand/eval.h"
+#include "frontend/expand/scope.h"
+#include "frontend/terms/names.h"
 #include "ir/print.h"
 
 #include <stdlib.h>
@@ -86,15 +89,13 @@ static bool read_phase(MwExpander *ex, const MwExpr *value)
     return false;
 }
 
-/* Reads a scope, which is a path. The grammar takes a path for a name, since dots join the parts of
- * names. */
-static bool read_scope(MwExpander *ex, const MwExpr *value)
+/* The scope of nodes is below that of the statement. */
+static bool read_scope(MwExpander *ex, const MwArg *annotation)
 {
-    if (value->kind != MW_EXPR_NAME)
-        mw_expand_error(ex, value->span, "'scope' is a path, such as layers.0.mlp");
-    else
-        ex->graph->origin.scope = value->text;
-    return value->kind == MW_EXPR_NAME;
+    const char *path = mw_scope_read(ex, annotation);
+    if (path)
+        ex->graph->origin.scope = mw_name_in_scope(ex, path);
+    return path != NULL;
 }
 
 bool mw_annotate_repeat(MwExpander *ex, const MwExpr *expr, int *repeat, int *iteration)
@@ -145,7 +146,7 @@ static bool read_fact(MwExpander *ex, const MwArg *annotation)
     if (is_key(annotation, "phase"))
         return read_phase(ex, annotation->value);
     if (is_key(annotation, "scope"))
-        return read_scope(ex, annotation->value);
+        return read_scope(ex, annotation);
     if (is_key(annotation, "layer"))
         return read_index(ex, annotation, "layer", &origin->layer);
     return mw_annotate_repeat(ex, annotation->value, &origin->repeat, &origin->iteration);
@@ -182,6 +183,26 @@ bool mw_annotate_input(MwExpander *ex, const MwArgs *annotations, MwArgs *others
         *whole = ok && !of_batch;
     }
     return ok;
+}
+
+bool mw_annotate_repeat_scope(MwExpander *ex, const MwArgs *annotations, MwRepeatScope *scope)
+{
+    for (int i = 0; i < annotations->count; i++) {
+        const MwArg *annotation = &annotations->at[i];
+        if (!check_once(ex, annotations, i))
+            return false;
+        if (is_key(annotation, "scope"))
+            scope->path = mw_scope_read(ex, annotation);
+        else if (!is_key(annotation, "first")) {
+            mw_expand_error(ex, annotation->key.span,
+                            "'repeat' takes 'scope' and 'first', not '%s'", annotation->key.text);
+            return false;
+        } else if (!read_index(ex, annotation, "first iteration", &scope->first))
+            return false;
+        if (is_key(annotation, "scope") && !scope->path)
+            return false;
+    }
+    return true;
 }
 
 bool mw_annotate_nodes(MwExpander *ex, const MwArgs *annotations)

@@ -15,6 +15,14 @@ bool mw_annotate_input(MwExpander *ex, const MwArgs *annotations, MwArgs *others
 bool mw_annotate_check_pins(MwExpander *ex, const MwArgs *annotations);
 /* Pins the values that the statement names. */
 void mw_annotate_values(MwExpander *ex, const MwArgs *annotations, const MwTerm *terms, int count);
+/* What a repeat may say of the scopes of its iterations, PATH.FIRST and the numbers after it. */
+typedef struct {
+    const char *path; /* NULL: the repeat has the name of its count */
+    int first;
+} MwRepeatScope;
+
+/* Reads the annotations of a repeat into `scope`, which is zeroed. Returns false after an error. */
+bool mw_annotate_repeat_scope(MwExpander *ex, const MwArgs *annotations, MwRepeatScope *scope);
 /* Reads `[R, I]`: iteration I of entry R of the graph's repeats. */
 bool mw_annotate_repeat(MwExpander *ex, const MwExpr *expr, int *repeat, int *iteration);
 

@@ -7,6 +7,7 @@
 #include "frontend/expand/annotate.h"
 #include "frontend/expand/eval.h"
 #include "frontend/expand/scan.h"
+#include "frontend/expand/scope.h"
 #include "frontend/expand/statements.h"
 #include "frontend/terms/names.h"
 
@@ -69,25 +70,26 @@ MwTerm mw_block_call(MwExpander *ex, MwBlockState *state, const MwExpr *expr)
         mw_expand_error(ex, expr->span, "a size cannot be computed by a block");
         return mw_term_none();
     }
+    const char *path = ex->call_scope;
     MwFrame *frame = MW_NEW(ex->arena, MwFrame, 1);
     *frame = (MwFrame){.parent = ex->frame,
                        .block = block,
                        .call = expr->span,
-                       .scope = mw_scope_enter_block(ex, block->name.text),
+                       .scope = mw_scope_enter_block(ex, path ? path : block->name.text),
                        .names = {.arena = ex->arena},
                        .ended = {.arena = ex->arena}};
     const MwLocal *local = ex->local;
     ex->local = NULL; /* the names of comprehensions are the caller's */
+    ex->call_scope = NULL;
     if (bind_params(ex, block, &call, frame))
         run_block(ex, state, frame);
     ex->local = local;
+    ex->call_scope = path;
     return frame->result;
 }
 
-static void run_return(MwExpander *ex, const MwStatement *statement)
+static void eval_results(MwExpander *ex, const MwExprs *results)
 {
-    const MwExprs *results = &statement->results;
-    ex->frame->has_returned = true;
     if (results->count == 1) {
         /* The value that the block computes last gets the name of its scope. */
         ex->frame->result = mw_eval(ex, results->at[0], (MwTargets){&ex->frame->scope, 1});
@@ -101,6 +103,18 @@ static void run_return(MwExpander *ex, const MwStatement *statement)
     }
     if (whole)
         ex->frame->result = mw_term_list(terms, results->count);
+}
+
+static void run_return(MwExpander *ex, const MwStatement *statement)
+{
+    const MwExprs *results = &statement->results;
+    const MwOrigin origin = ex->graph->origin;
+    ex->frame->has_returned = true;
+    if (mw_annotate_nodes(ex, &statement->annotations) &&
+        mw_scope_begin(ex, &statement->annotations, results->at, results->count))
+        eval_results(ex, results);
+    mw_scope_end(ex);
+    ex->graph->origin = origin;
 }
 
 /* ---- repeats ---- */
@@ -119,7 +133,7 @@ static bool read_count(MwExpander *ex, const MwExpr *expr, int *count)
     return false;
 }
 
-/* The name of the repetition in scopes is that of its count, or else of its index. */
+/* The name of the repetition is that of its count, or else of its index. */
 static const char *repeat_name(MwExpander *ex, const MwStatement *statement)
 {
     if (statement->repeat.count->kind == MW_EXPR_NAME)
@@ -129,33 +143,37 @@ static const char *repeat_name(MwExpander *ex, const MwStatement *statement)
     return mw_intern(ex->interner, "repeat_");
 }
 
-static void run_iteration(MwExpander *ex, const MwStatement *statement, const char *scope, int i)
+/* Iteration i. Its number in scopes and as the index is `number`. */
+static void run_iteration(MwExpander *ex, const MwStatement *statement, const char *scope, int i,
+                          int64_t number)
 {
-    ex->frame->scope = mw_intern_printf(ex->interner, "%s.%d", scope, i);
+    ex->frame->scope = mw_intern_printf(ex->interner, "%s.%lld", scope, (long long)number);
     ex->graph->origin.scope = ex->frame->scope;
     ex->graph->origin.iteration = i;
     if (statement->repeat.index.text)
-        mw_name_bind(ex, statement->repeat.index, mw_term_int(i));
+        mw_name_bind(ex, statement->repeat.index, mw_term_int(number));
     mw_body_run(ex, &statement->repeat.body);
 }
 
 static void run_repeat(MwExpander *ex, const MwStatement *statement)
 {
     MwSpan span = statement->repeat.count->span;
+    MwRepeatScope given = {0};
     int count;
-    if (!read_count(ex, statement->repeat.count, &count))
+    if (!read_count(ex, statement->repeat.count, &count) ||
+        !mw_annotate_repeat_scope(ex, &statement->annotations, &given))
         return;
     MwOrigin origin = ex->graph->origin;
     const char *outer = ex->frame->scope;
     const char *name = repeat_name(ex, statement);
-    const char *scope = mw_scope_enter_repeat(ex, name);
+    const char *scope = mw_scope_enter_repeat(ex, given.path ? given.path : name);
     ex->graph->origin.repeat = ex->graph->repeats.count;
     mw_vec_push(
         ex->arena, &ex->graph->repeats,
         ((MwRepeat){name, count, origin.repeat, origin.repeat < 0 ? -1 : origin.iteration}));
     int errors = mw_diags_error_count(ex->diags);
     for (int i = 0; i < count && mw_expand_charge(ex, span, 1); i++) {
-        run_iteration(ex, statement, scope, i);
+        run_iteration(ex, statement, scope, i, (int64_t)given.first + i);
         if (mw_diags_error_count(ex->diags) != errors)
             break;
     }

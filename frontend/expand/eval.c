@@ -232,6 +232,11 @@ static MwBlockState *find_block(const MwExpander *ex, const char *name)
     return is_own && mw_function_exists(name) ? NULL : block;
 }
 
+bool mw_calls_block(const MwExpander *ex, const MwExpr *expr)
+{
+    return find_block(ex, expr->call.callee.text) != NULL;
+}
+
 static MwTerm eval_call(MwExpander *ex, const MwExpr *expr, MwTargets targets)
 {
     MwBlockState *block = find_block(ex, expr->call.callee.text);

@@ -11,4 +11,7 @@ MwTerm mw_eval(MwExpander *ex, const MwExpr *expr, MwTargets targets);
 /* Evaluates arguments and binds them. False after an error, or if an argument is NONE. */
 bool mw_eval_call(MwExpander *ex, MwCall *call, const MwArgs *args);
 
+/* Whether a call expression calls a block, not a function. */
+bool mw_calls_block(const MwExpander *ex, const MwExpr *expr);
+
 #endif

@@ -2,6 +2,7 @@
 /* Statements that name values: `NAME = …`, `output`, `show`, `assign`. */
 #include "frontend/expand/annotate.h"
 #include "frontend/expand/eval.h"
+#include "frontend/expand/scope.h"
 #include "frontend/expand/statements.h"
 #include "frontend/terms/names.h"
 
@@ -40,8 +41,10 @@ static MwTerm eval_annotated(MwExpander *ex, const MwStatement *statement, MwTar
     MwOrigin origin = ex->graph->origin;
     MwPhase phase = ex->graph->phase;
     MwTerm term = mw_term_none();
-    if (mw_annotate_nodes(ex, &statement->annotations))
+    if (mw_annotate_nodes(ex, &statement->annotations) &&
+        mw_scope_begin(ex, &statement->annotations, &statement->let.value, 1))
         term = mw_eval(ex, statement->let.value, targets);
+    mw_scope_end(ex);
     ex->graph->origin = origin;
     ex->graph->phase = phase;
     return term;

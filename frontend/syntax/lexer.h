@@ -35,6 +35,7 @@ typedef struct {
     MwToken pending; /* read, not yet given */
     bool has_pending;
     int last;          /* kind of the token given last */
+    bool is_value;     /* it stands directly after '=' */
     uint32_t last_end; /* offset of its end, bytes */
     MwOpen open[MW_MAX_NESTING];
     int depth; /* brackets open */

@@ -49,6 +49,23 @@ static void run(MwParse *parse)
     mw_lexer_free(lexer);
 }
 
+bool mw_text_is_name(const char *text)
+{
+    MwArena *arena = mw_arena_new();
+    const MwSource source = {.text = text, .bytes = strlen(text)};
+    MwParse parse = {.arena = arena,
+                     .interner = mw_interner_new(arena),
+                     .diags = mw_diags_new(arena),
+                     .source = &source};
+    MwLexer *lexer = mw_lexer_new(&parse);
+    const MwToken token = mw_lexer_next(lexer);
+    const bool is_name =
+        token.kind == TOKEN_NAME && token.span.begin == 0 && token.span.end == source.bytes;
+    mw_lexer_free(lexer);
+    mw_arena_free(&arena);
+    return is_name;
+}
+
 bool mw_source_parse(MwArena *arena, MwInterner *interner, const MwSource *source, MwDiags *diags,
                      MwItems *items)
 {

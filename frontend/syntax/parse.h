@@ -10,4 +10,7 @@
 bool mw_source_parse(MwArena *arena, MwInterner *interner, const MwSource *source, MwDiags *diags,
                      MwItems *items);
 
+/* Whether `text` is one name of the language: not a keyword, a number, or more than a name. */
+bool mw_text_is_name(const char *text);
+
 #endif

@@ -43,6 +43,8 @@ static MwStatement *new_declare(MwParse *parse, MwStatementKind kind, MwName nam
                                 MwExpr *init);
 static MwStatement *new_choice(MwParse *parse, MwExpr *condition, const MwBody *yes,
                                const MwBody *no);
+static MwStatement *new_return(MwParse *parse, const MwExprs *results, const MwArgs *annotations,
+                               MwSpan span);
 static MwItem *add_item(MwParse *parse);
 static void add_block(MwParse *parse, MwItemKind kind, MwName name, const MwParams *params,
                       const MwBody *body);
@@ -128,7 +130,7 @@ static void mw_parser_error(MwSpan *span, MwParse *parse, const char *message);
 %type <type> type
 %type <arg> arg annotation
 %type <param> param
-%type <name> key
+%type <name> key word
 %type <names> targets
 %type <exprs> exprs exprs_or_none
 %type <expr> bound
@@ -198,16 +200,12 @@ statements:
 
 statement:
     line NEWLINE
-  | "repeat" expr body {
+  | "repeat" source with body {
         $$ = new_statement(parse, MW_STATEMENT_REPEAT, @2);
-        $$->repeat.count = $2;
-        $$->repeat.body = $3;
-    }
-  | "repeat" expr "as" NAME body {
-        $$ = new_statement(parse, MW_STATEMENT_REPEAT, @2);
-        $$->repeat.count = $2;
-        $$->repeat.index = $4;
-        $$->repeat.body = $5;
+        $$->repeat.count = $2.value;
+        $$->repeat.index = $2.name;
+        $$->annotations = $3;
+        $$->repeat.body = $4;
     }
   | "scan" sources with body {
         $$ = new_statement(parse, MW_STATEMENT_SCAN, @2);
@@ -253,9 +251,8 @@ line:
         $$->let.value = $3;
         $$->annotations = $4;
     }
-  | "return" exprs {
-        $$ = new_statement(parse, MW_STATEMENT_RETURN, @$);
-        $$->results = $2;
+  | "return" exprs with {
+        $$ = new_return(parse, &$2, &$3, @$);
     }
   | outside targets with {
         $$ = new_statement(parse, $1, @2);
@@ -299,12 +296,6 @@ line:
         $$->repeated.name = $2;
         $$->repeated.count = $4;
         $$->repeated.parent = $8;
-    }
-  | "return" exprs "with" annotations {
-        mw_diag_error(parse->diags, @3,
-                      "'return' takes no annotations: give the value a name, as in "
-                      "'y = ... with ...', and return that");
-        $$ = NULL;
     }
   | "assign" NAME "=" expr "with" annotations {
         mw_diag_error(parse->diags, @5,
@@ -382,10 +373,16 @@ annotations:
   | annotations "," annotation        { $$ = $1; mw_vec_push(parse->arena, &$$, $3); }
   ;
 
-/* The scope of a scan has the name of the statement. */
+/* A scope may have the name of a statement, as that of a scan does. */
 annotation:
     key "=" expr                      { $$ = (MwArg){$1, $3}; }
-  | key "=" "scan"                    { $$ = (MwArg){$1, new_name(parse, MW_EXPR_NAME, $3)}; }
+  | key "=" word                      { $$ = (MwArg){$1, new_name(parse, MW_EXPR_NAME, $3)}; }
+  ;
+
+word:
+    "size" | "import" | "block" | "model" | "input" | "weight" | "state" | "repeat" | "scan"
+  | "collect" | "as" | "if" | "return" | "output" | "show" | "assign" | "precision" | "train"
+  | "with" | "else" | "for" | "in"
   ;
 
 key: NAME | "repeat";
@@ -558,6 +555,23 @@ static MwStatement *new_choice(MwParse *parse, MwExpr *condition, const MwBody *
     statement->choice.condition = condition;
     statement->choice.yes = *yes;
     statement->choice.no = *no;
+    return statement;
+}
+
+/* What is returned cannot be pinned: a pin is of a value with a name. */
+static MwStatement *new_return(MwParse *parse, const MwExprs *results, const MwArgs *annotations,
+                               MwSpan span)
+{
+    for (int i = 0; i < annotations->count; i++)
+        if (strcmp(annotations->at[i].key.text, "scope") != 0) {
+            mw_diag_error(parse->diags, annotations->at[i].key.span,
+                          "'return' takes no annotation but 'scope': give the value a name, as in "
+                          "'y = ... with ...', and return that");
+            return NULL;
+        }
+    MwStatement *statement = new_statement(parse, MW_STATEMENT_RETURN, span);
+    statement->results = *results;
+    statement->annotations = *annotations;
     return statement;
 }
 

@@ -91,11 +91,12 @@ struct MwExpander {
     /* Expands the call of a block. Evaluation, which stands below statements, reaches them through
      * this alone; expand/body.c sets it. */
     MwTerm (*call_block)(MwExpander *ex, MwBlockState *state, const MwExpr *expr);
-    int depth;        /* levels entered, at most MW_MAX_DEPTH */
-    int64_t steps;    /* work done, at most MW_MAX_STEPS */
-    int first_errors; /* error count when the expansion began */
-    int64_t next_key; /* name of the random stream of the next dropout */
-    const char *note; /* explains the next error; NULL: nothing does */
+    const char *call_scope; /* path that the call of a block gives its scope; NULL: its name */
+    int depth;              /* levels entered, at most MW_MAX_DEPTH */
+    int64_t steps;          /* work done, at most MW_MAX_STEPS */
+    int first_errors;       /* error count when the expansion began */
+    int64_t next_key;       /* name of the random stream of the next dropout */
+    const char *note;       /* explains the next error; NULL: nothing does */
     MwSpan note_span;
     MwSpan precision; /* place of the `precision` statement; no source: there was none yet */
     bool stopped;     /* a limit was passed: everything is NONE from here */
