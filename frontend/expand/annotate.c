@@ -191,8 +191,10 @@ bool mw_annotate_repeat_scope(MwExpander *ex, const MwArgs *annotations, MwRepea
         const MwArg *annotation = &annotations->at[i];
         if (!check_once(ex, annotations, i))
             return false;
+        const bool is_empty = annotation->value->kind == MW_EXPR_TEXT &&
+                              !*annotation->value->text && *ex->frame->scope;
         if (is_key(annotation, "scope"))
-            scope->path = mw_scope_read(ex, annotation);
+            scope->path = is_empty ? "" : mw_scope_read(ex, annotation);
         else if (!is_key(annotation, "first")) {
             mw_expand_error(ex, annotation->key.span,
                             "'repeat' takes 'scope' and 'first', not '%s'", annotation->key.text);

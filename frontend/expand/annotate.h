@@ -17,7 +17,7 @@ bool mw_annotate_check_pins(MwExpander *ex, const MwArgs *annotations);
 void mw_annotate_values(MwExpander *ex, const MwArgs *annotations, const MwTerm *terms, int count);
 /* What a repeat may say of the scopes of its iterations, PATH.FIRST and the numbers after it. */
 typedef struct {
-    const char *path; /* NULL: the repeat has the name of its count */
+    const char *path; /* NULL: the name of its count; "": iterations have their number alone */
     int first;
 } MwRepeatScope;
 

@@ -166,7 +166,9 @@ static void run_repeat(MwExpander *ex, const MwStatement *statement)
     MwOrigin origin = ex->graph->origin;
     const char *outer = ex->frame->scope;
     const char *name = repeat_name(ex, statement);
-    const char *scope = mw_scope_enter_repeat(ex, given.path ? given.path : name);
+    const char *scope = given.path && !*given.path
+                            ? outer
+                            : mw_scope_enter_repeat(ex, given.path ? given.path : name);
     ex->graph->origin.repeat = ex->graph->repeats.count;
     mw_vec_push(
         ex->arena, &ex->graph->repeats,

@@ -25,6 +25,11 @@ static const MwTerm *find_predefined(const char *name)
     return NULL;
 }
 
+bool mw_name_is_predefined(const char *name)
+{
+    return find_predefined(name) != NULL;
+}
+
 void mw_names_predefined(MwExpander *ex, MwKnown *known)
 {
     for (int i = 0; i < MW_COUNT(predefined); i++)

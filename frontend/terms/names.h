@@ -15,6 +15,8 @@
 bool mw_name_find(const MwExpander *ex, const char *name, MwTerm *term);
 /* Appends the words of the language that are names: f32, pi, true. */
 void mw_names_predefined(MwExpander *ex, MwKnown *known);
+/* Whether the language gives `name` a meaning that nothing may change. */
+bool mw_name_is_predefined(const char *name);
 /* Checks that the language gives `name` no meaning that nothing may change; adds an error if it
  * does. */
 bool mw_name_check(MwExpander *ex, MwName name);

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/outline/block_name.h"
+
+#include "frontend/functions/functions.h"
+#include "frontend/syntax/parse.h"
+#include "frontend/terms/names.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* What a module is, by a function that it calls: as PyTorch's modules are called. */
+static const struct {
+    const char *function, *name;
+} kinds[] = {
+    {"layer_norm(", "layernorm"}, {"rms_norm(", "rmsnorm"}, {"batch_norm(", "batchnorm"},
+    {"group_norm(", "groupnorm"}, {"conv(", "convolution"}, {"conv_transpose(", "upconv"},
+    {"embedding(", "embed"},      {"einsum(", "linear"},    {"b7(", "linear"},
+};
+
+enum { MAX_KIND_SIZE = 8 /* operations of a module that is known by one of them */ };
+
+/* The last component of the path of a module; NULL: it is a number. */
+static const char *last_word(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    const char *last = dot ? dot + 1 : path;
+    return isdigit((unsigned char)*last) ? NULL : last;
+}
+
+/* The word that all modules of the class end with; NULL: there is none. */
+static const char *shared_word(const MwFlat *flat, const MwClass *class)
+{
+    const char *shared = NULL;
+    for (int i = 0; i < class->units.count; i++) {
+        const char *word = last_word(flat->modules.at[class->units.at[i]->module].path);
+        if (!word || (shared && strcmp(shared, word) != 0))
+            return NULL;
+        shared = word;
+    }
+    return shared;
+}
+
+/* The kind of a small module without modules in it; NULL: unknown. */
+static const char *kind_of(const MwFlat *flat, const MwModuleUnit *unit)
+{
+    if (!unit->declarations.count || unit->size > MAX_KIND_SIZE)
+        return NULL;
+    for (int k = 0; k < MW_COUNT(kinds); k++)
+        for (int i = 0; i < unit->items.count; i++) {
+            if (unit->items.at[i].unit)
+                return NULL;
+            if (strstr(flat->ops.at[unit->items.at[i].op].shape, kinds[k].function))
+                return kinds[k].name;
+        }
+    return NULL;
+}
+
+/* The word of the first module, or of the one around it if that is a number: `layer` for
+ * `encoder.layers.0`. */
+static const char *first_word(const MwFlat *flat, const MwClass *class)
+{
+    int module = mw_class_unit(class)->module;
+    const char *word = NULL;
+    while (module > 0 && !(word = last_word(flat->modules.at[module].path)))
+        module = flat->modules.at[module].parent;
+    if (!word)
+        return "module";
+    size_t length = strlen(word);
+    while (length > 1 && (isdigit((unsigned char)word[length - 1]) || word[length - 1] == '_'))
+        length--;
+    const bool is_numbered = module != mw_class_unit(class)->module;
+    if (is_numbered && length > 3 && word[length - 1] == 's')
+        length--;
+    if (is_numbered && length == 1)
+        return "layer";
+    return mw_intern_n(flat->interner, word, length);
+}
+
+static const char *new_name(const MwFlat *flat, MwNameMap *taken, const char *word)
+{
+    const char *name = mw_intern(flat->interner, word);
+    if (!mw_text_is_name(name) || mw_function_exists(name) || mw_name_is_predefined(name))
+        word = mw_intern_printf(flat->interner, "%s_block", name);
+    name = mw_intern(flat->interner, word);
+    for (int i = 2; mw_name_map_find(taken, name) || mw_function_exists(name); i++)
+        name = mw_intern_printf(flat->interner, "%s_%d", word, i);
+    mw_name_map_add(taken, name);
+    return name;
+}
+
+void mw_blocks_name(MwClasses *classes)
+{
+    const MwFlat *flat = classes->flat;
+    MwNameMap taken = {.arena = flat->arena};
+    for (int c = 0; c < classes->classes.count; c++) {
+        MwClass *class = &classes->classes.at[c];
+        if (!class->is_block)
+            continue;
+        const char *word = shared_word(flat, class);
+        word = word ? word : kind_of(flat, mw_class_unit(class));
+        class->name = new_name(flat, &taken, word ? word : first_word(flat, class));
+    }
+}

@@ -1,0 +1,728 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The operations of a unit as statements. An expression whose value is used once waits, as a piece,
+ * for the statement that uses it, and becomes part of that if the line stays short and clear. */
+#include "frontend/outline/lines.h"
+
+#include "base/text.h"
+#include "frontend/syntax/print.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_LINE = 88,   /* columns of a statement that holds pieces, without its indentation */
+    MAX_PIECE = 64,  /* columns of a piece */
+    MAX_NESTING = 3, /* calls in calls, where pieces are in pieces */
+};
+
+/* An expression, the values that it names, and what else matters where it may stand. */
+typedef struct MwPiece MwPiece;
+struct MwPiece {
+    int value; /* that it computes; -1: several, or none */
+    MwExpr *expr;
+    MwValueRefs refs;
+    const char *scope; /* that its one call of a block says; NULL: none does */
+    int calls;         /* of blocks */
+    bool is_random;
+    const char *wanted; /* MwOutlineLine */
+    bool is_step;
+};
+
+/* Where the writing is: in a body, or the body of a repeat in it. */
+typedef struct {
+    MwOutliner *outliner;
+    MwOutlineBody *body;
+    MwOutlineLines declarations, lines;
+    int waiting_random; /* a value whose piece draws random numbers; -1: none */
+} Writer;
+
+/* A unit whose items are being written into a body. */
+typedef struct {
+    const MwModuleUnit *unit;
+    const MwClass *class;
+    MwExpr *const *args; /* of the class */
+    const char *prefix;  /* of scopes and weights: "" or "transformer." */
+    int constant;        /* the next constant of the class */
+} Place;
+
+MwExpr *mw_new_expr(MwArena *arena, MwExprKind kind)
+{
+    MwExpr *expr = MW_NEW(arena, MwExpr, 1);
+    expr->kind = kind;
+    return expr;
+}
+
+MwExpr *mw_new_name_expr(MwArena *arena, const char *name)
+{
+    MwExpr *expr = mw_new_expr(arena, MW_EXPR_NAME);
+    expr->text = name;
+    return expr;
+}
+
+/* ---- how often values are used in a body ---- */
+
+enum { MANY = 2 /* uses that keep a value from being a piece */ };
+
+static void count_values(MwOutliner *outliner, const MwInts *values, int by)
+{
+    for (int i = 0; i < values->count; i++)
+        outliner->uses[values->at[i]] += by;
+}
+
+static void count_uses(MwOutliner *outliner, const MwModuleUnit *unit, int sign)
+{
+    const MwClass *class = &outliner->classes->classes.at[unit->class];
+    for (int i = 0; i < unit->items.count; i++) {
+        const MwModuleItem *item = &unit->items.at[i];
+        const MwRun *run = &class->runs[i];
+        if (item->op >= 0) {
+            const MwFlatOp *op = &outliner->flat->ops.at[item->op];
+            const bool is_train = op->statement->kind == MW_STATEMENT_TRAIN;
+            count_values(outliner, &op->uses, is_train ? MANY * sign : sign);
+        } else if (run->count > 1) {
+            count_values(outliner, &item->unit->inputs, MANY * sign);
+            count_uses(outliner, item->unit, sign);
+            count_values(outliner, &item->unit->outputs, MANY * sign);
+            i += run->count - 1;
+        } else if (outliner->classes->classes.at[item->unit->class].is_block) {
+            count_values(outliner, &item->unit->inputs, sign);
+        } else {
+            count_uses(outliner, item->unit, sign);
+        }
+    }
+}
+
+/* ---- expressions ---- */
+
+/* An expression of an operation being copied with other values and constants in it. */
+typedef struct {
+    Writer *writer;
+    Place *place;
+    const MwFlatOp *op;
+    int name, constant; /* next of the operation */
+    MwPiece *piece;     /* that the copy is for */
+} Copy;
+
+static MwExpr *copy_expr(Copy *copy, const MwExpr *expr);
+
+/* The value as an operand of the piece: its own piece, or its name. */
+static MwExpr *add_operand(Writer *writer, MwPiece *piece, int value)
+{
+    MwOutliner *outliner = writer->outliner;
+    const MwPiece *inner = outliner->pending[value];
+    if (!inner) {
+        MwExpr *name = mw_new_name_expr(outliner->arena, mw_value_word(outliner, value));
+        mw_vec_push(outliner->arena, &piece->refs, ((MwValueRef){name, value}));
+        return name;
+    }
+    for (int i = 0; i < inner->refs.count; i++)
+        mw_vec_push(outliner->arena, &piece->refs, inner->refs.at[i]);
+    piece->scope = piece->scope ? piece->scope : inner->scope;
+    piece->calls += inner->calls;
+    piece->is_random |= inner->is_random;
+    return inner->expr;
+}
+
+static MwExpr *constant_expr(const Place *place, int constant, const MwExpr *expr)
+{
+    const int param = place->class->parameter_of[constant];
+    return param < 0 ? (MwExpr *)expr : place->args[param];
+}
+
+static MwExpr *copy_name(Copy *copy, const MwExpr *expr)
+{
+    const int value = copy->op->names.at[copy->name++];
+    return value < 0 ? (MwExpr *)expr : add_operand(copy->writer, copy->piece, value);
+}
+
+static MwExpr *copy_constant(Copy *copy, const MwExpr *expr)
+{
+    return constant_expr(copy->place, copy->place->constant + copy->constant++, expr);
+}
+
+static void copy_list(Copy *copy, MwExprs *list)
+{
+    const MwExprs from = *list;
+    *list = (MwExprs){0};
+    for (int i = 0; i < from.count; i++)
+        mw_vec_push(copy->writer->outliner->arena, list, copy_expr(copy, from.at[i]));
+}
+
+static void copy_args(Copy *copy, MwArgs *args)
+{
+    const MwArgs from = *args;
+    *args = (MwArgs){0};
+    for (int i = 0; i < from.count; i++)
+        mw_vec_push(copy->writer->outliner->arena, args,
+                    ((MwArg){from.at[i].key, copy_expr(copy, from.at[i].value)}));
+}
+
+static void copy_index(Copy *copy, MwExpr *expr)
+{
+    const MwIndexItems from = expr->index.items;
+    expr->index.of = copy_expr(copy, expr->index.of);
+    expr->index.items = (MwIndexItems){0};
+    for (int i = 0; i < from.count; i++) {
+        MwIndexItem item = from.at[i];
+        item.at = copy_expr(copy, item.at);
+        item.begin = copy_expr(copy, item.begin);
+        item.end = copy_expr(copy, item.end);
+        item.stride = copy_expr(copy, item.stride);
+        mw_vec_push(copy->writer->outliner->arena, &expr->index.items, item);
+    }
+}
+
+/* Copies an expression, which may be NULL, in the order of flat.c. */
+static MwExpr *copy_expr(Copy *copy, const MwExpr *from)
+{
+    if (!from)
+        return NULL;
+    if (from->kind == MW_EXPR_NAME)
+        return copy_name(copy, from);
+    if (from->kind == MW_EXPR_INT || from->kind == MW_EXPR_FLOAT || from->kind == MW_EXPR_BOOL)
+        return copy_constant(copy, from);
+    MwExpr *expr = mw_arena_dup(copy->writer->outliner->arena, from, sizeof *from);
+    switch (from->kind) {
+    case MW_EXPR_LIST:
+        copy_list(copy, &expr->list);
+        break;
+    case MW_EXPR_EACH:
+        expr->each.over = copy_expr(copy, from->each.over);
+        expr->each.value = copy_expr(copy, from->each.value);
+        break;
+    case MW_EXPR_INDEX:
+        copy_index(copy, expr);
+        break;
+    case MW_EXPR_UNARY:
+        expr->unary.operand = copy_expr(copy, from->unary.operand);
+        break;
+    case MW_EXPR_BINARY:
+        expr->binary.left = copy_expr(copy, from->binary.left);
+        expr->binary.right = copy_expr(copy, from->binary.right);
+        break;
+    case MW_EXPR_CALL:
+        copy_args(copy, &expr->call.args);
+        break;
+    default:
+        break;
+    }
+    return expr;
+}
+
+/* How many calls stand in one another. */
+static int nesting(const MwExpr *expr)
+{
+    int most = 0;
+    switch (expr->kind) {
+    case MW_EXPR_UNARY:
+        return nesting(expr->unary.operand);
+    case MW_EXPR_BINARY:
+        return (int)mw_max(nesting(expr->binary.left), nesting(expr->binary.right));
+    case MW_EXPR_INDEX:
+        return nesting(expr->index.of);
+    case MW_EXPR_LIST:
+        for (int i = 0; i < expr->list.count; i++)
+            most = (int)mw_max(most, nesting(expr->list.at[i]));
+        return most;
+    case MW_EXPR_CALL:
+        for (int i = 0; i < expr->call.args.count; i++)
+            most = (int)mw_max(most, nesting(expr->call.args.at[i].value));
+        return most + 1;
+    default:
+        return 0;
+    }
+}
+
+static int columns(const Writer *writer, const MwExpr *expr)
+{
+    MwText text = {.arena = writer->outliner->arena};
+    mw_expr_print(&text, expr);
+    return (int)text.bytes;
+}
+
+/* ---- lines ---- */
+
+static MwExpr *scope_expr(const Writer *writer, const char *path)
+{
+    static const char *const values[] = {"and", "or", "not", "true", "false"};
+    bool is_name = isalpha((unsigned char)*path) || *path == '_';
+    for (int i = 0; i < MW_COUNT(values); i++)
+        is_name &= strcmp(path, values[i]) != 0;
+    const bool is_number = *path && strspn(path, "0123456789") == strlen(path) &&
+                           strlen(path) < 9 && (path[0] != '0' || !path[1]);
+    MwExpr *expr = mw_new_expr(writer->outliner->arena, is_name     ? MW_EXPR_NAME
+                                                        : is_number ? MW_EXPR_INT
+                                                                    : MW_EXPR_TEXT);
+    if (is_number)
+        expr->i = atoi(path);
+    else
+        expr->text = path;
+    return expr;
+}
+
+static void add_annotation(const Writer *writer, MwArgs *annotations, const char *key,
+                           MwExpr *value)
+{
+    const MwName name = {.text = mw_intern(writer->outliner->interner, key)};
+    mw_vec_push(writer->outliner->arena, annotations, ((MwArg){name, value}));
+}
+
+static MwStatement *new_statement(const Writer *writer, MwStatementKind kind)
+{
+    MwStatement *statement = MW_NEW(writer->outliner->arena, MwStatement, 1);
+    statement->kind = kind;
+    return statement;
+}
+
+static MwOutlineLine *add_line(Writer *writer, MwStatement *statement, const MwPiece *piece)
+{
+    MwOutlineLine *line = mw_vec_add(writer->outliner->arena, &writer->lines);
+    *line = (MwOutlineLine){.statement = statement};
+    if (!piece)
+        return line;
+    line->refs = piece->refs;
+    line->wanted = piece->wanted;
+    line->is_step = piece->is_step;
+    if (piece->scope)
+        add_annotation(writer, &statement->annotations, "scope", scope_expr(writer, piece->scope));
+    return line;
+}
+
+/* Writes a piece as a statement of its own that gives `values`. */
+static void write_let(Writer *writer, const MwPiece *piece, const int *values, int count,
+                      const MwArgs *annotations)
+{
+    MwStatement *statement = new_statement(writer, MW_STATEMENT_LET);
+    statement->let.value = piece->expr;
+    for (int i = 0; annotations && i < annotations->count; i++)
+        mw_vec_push(writer->outliner->arena, &statement->annotations, annotations->at[i]);
+    MwOutlineLine *line = add_line(writer, statement, piece);
+    for (int i = 0; i < count; i++)
+        mw_vec_push(writer->outliner->arena, &line->results, values[i]);
+}
+
+static void write_waiting(Writer *writer, int value)
+{
+    MwPiece *piece = writer->outliner->pending[value];
+    writer->outliner->pending[value] = NULL;
+    if (writer->waiting_random == value)
+        writer->waiting_random = -1;
+    write_let(writer, piece, &value, 1, NULL);
+}
+
+static bool takes(const MwInts *values, int value)
+{
+    for (int i = 0; i < values->count; i++)
+        if (values->at[i] == value)
+            return true;
+    return false;
+}
+
+/* Draws keep their order: a piece that draws waits for the next item alone. */
+static void write_waiting_random(Writer *writer, const MwInts *uses)
+{
+    if (writer->waiting_random >= 0 && !takes(uses, writer->waiting_random))
+        write_waiting(writer, writer->waiting_random);
+}
+
+/* Of the pieces among `uses` the one that is best written as a statement before, since the
+ * expression that holds them all would be too long or too deep; -1: there is none. */
+static int find_worst(const Writer *writer, const MwInts *uses, bool by_nesting)
+{
+    int worst = -1, most = -1;
+    for (int i = 0; i < uses->count; i++) {
+        const MwPiece *piece = writer->outliner->pending[uses->at[i]];
+        const int badness = !piece       ? -1
+                            : by_nesting ? nesting(piece->expr)
+                                         : columns(writer, piece->expr);
+        if (badness > most) {
+            most = badness;
+            worst = uses->at[i];
+        }
+    }
+    return worst;
+}
+
+/* A statement has one scope, for its one call of a block: writes pieces that would add calls to it
+ * as statements before. `calls` and `has_scope` are of the statement itself. */
+static void part_scopes(Writer *writer, const MwInts *uses, int calls, bool has_scope)
+{
+    MwOutliner *outliner = writer->outliner;
+    int kept = -1, all = calls;
+    for (int i = 0; i < uses->count; i++) {
+        const MwPiece *piece = outliner->pending[uses->at[i]];
+        if (!piece || !piece->calls)
+            continue;
+        kept = calls ? -1 : i;
+        all += piece->calls;
+        has_scope |= piece->scope != NULL;
+    }
+    if (!has_scope || all <= 1)
+        return;
+    for (int i = 0; i < uses->count; i++) {
+        const MwPiece *piece = outliner->pending[uses->at[i]];
+        if (i != kept && piece && piece->calls)
+            write_waiting(writer, uses->at[i]);
+    }
+}
+
+/* Writes pieces that the expression holds as statements before it, where it is too long or deep.
+ * Returns whether there were any: the expression is then to be made anew. */
+static bool part_expr(Writer *writer, const MwPiece *piece, const MwInts *uses)
+{
+    const size_t scope = piece->scope ? strlen(piece->scope) + strlen(" with scope = ") : 0;
+    const bool is_deep = nesting(piece->expr) > MAX_NESTING;
+    if (!is_deep && (size_t)columns(writer, piece->expr) + scope <= MAX_LINE)
+        return false;
+    const int worst = find_worst(writer, uses, is_deep);
+    if (worst >= 0)
+        write_waiting(writer, worst);
+    return worst >= 0;
+}
+
+/* ---- items ---- */
+
+static Copy begin_copy(Writer *writer, Place *place, const MwFlatOp *op, MwPiece *piece)
+{
+    *piece = (MwPiece){.value = -1, .is_random = op->is_random};
+    return (Copy){.writer = writer, .place = place, .op = op, .piece = piece};
+}
+
+static void take_pieces(Writer *writer, const MwInts *uses)
+{
+    for (int i = 0; i < uses->count; i++) {
+        writer->outliner->pending[uses->at[i]] = NULL;
+        if (writer->waiting_random == uses->at[i])
+            writer->waiting_random = -1;
+    }
+}
+
+/* Keeps a piece that computes `value` for the statement that uses it, or writes it. */
+static void end_piece(Writer *writer, const MwPiece *piece, int value)
+{
+    MwOutliner *outliner = writer->outliner;
+    if (outliner->uses[value] != 1 || columns(writer, piece->expr) > MAX_PIECE) {
+        write_let(writer, piece, &value, 1, NULL);
+        return;
+    }
+    outliner->pending[value] = mw_arena_dup(outliner->arena, piece, sizeof *piece);
+    if (piece->is_random)
+        writer->waiting_random = value;
+}
+
+static void write_operation(Writer *writer, Place *place, const MwFlatOp *op)
+{
+    const MwStatement *statement = op->statement;
+    MwArgs annotations;
+    MwPiece piece;
+    part_scopes(writer, &op->uses, 0, false);
+    do {
+        Copy copy = begin_copy(writer, place, op, &piece);
+        piece.expr = copy_expr(&copy, statement->let.value);
+        annotations = statement->annotations;
+        copy_args(&copy, &annotations);
+    } while (part_expr(writer, &piece, &op->uses));
+    take_pieces(writer, &op->uses);
+    if (op->value_count == 1 && !annotations.count) {
+        end_piece(writer, &piece, op->first_value);
+        return;
+    }
+    int *values = MW_NEW(writer->outliner->arena, int, op->value_count);
+    for (int k = 0; k < op->value_count; k++)
+        values[k] = op->first_value + k;
+    write_let(writer, &piece, values, op->value_count, &annotations);
+}
+
+/* `output NAME = value` or `show`, whose value is named in the same statement if that is its one
+ * use. */
+static void write_outside(Writer *writer, Place *place, const MwFlatOp *op)
+{
+    MwPiece piece;
+    Copy copy = begin_copy(writer, place, op, &piece);
+    MwStatement *statement = new_statement(writer, op->statement->kind);
+    statement->let.targets = op->statement->let.targets;
+    statement->let.value = copy_expr(&copy, op->statement->let.value);
+    statement->annotations = op->statement->annotations;
+    copy_args(&copy, &statement->annotations);
+    take_pieces(writer, &op->uses);
+    add_line(writer, statement, &piece);
+}
+
+static void write_assign(Writer *writer, Place *place, const MwFlatOp *op)
+{
+    for (int i = 0; i < op->uses.count; i++)
+        if (writer->outliner->pending[op->uses.at[i]] &&
+            writer->outliner->pending[op->uses.at[i]]->scope)
+            write_waiting(writer, op->uses.at[i]);
+    MwPiece piece;
+    Copy copy = begin_copy(writer, place, op, &piece);
+    copy.name = 1; /* the first is the target */
+    MwStatement *statement = new_statement(writer, MW_STATEMENT_ASSIGN);
+    statement->assign.value = copy_expr(&copy, op->statement->assign.value);
+    take_pieces(writer, &op->uses);
+    MwOutlineLine *line = add_line(writer, statement, &piece);
+    mw_vec_push(writer->outliner->arena, &line->results, op->uses.at[0]);
+}
+
+static void write_train(Writer *writer, Place *place, const MwFlatOp *op)
+{
+    MwPiece piece;
+    Copy copy = begin_copy(writer, place, op, &piece);
+    MwStatement *statement =
+        mw_arena_dup(writer->outliner->arena, op->statement, sizeof *op->statement);
+    statement->annotations = (MwArgs){0};
+    statement->train.loss = copy_expr(&copy, op->statement->train.loss);
+    statement->train.optimizer = copy_expr(&copy, op->statement->train.optimizer);
+    for (int i = 0; i < op->statement->annotations.count; i++) {
+        MwArg option = op->statement->annotations.at[i];
+        if (!mw_flat_is_word_option(option.key.text))
+            option.value = copy_expr(&copy, option.value);
+        mw_vec_push(writer->outliner->arena, &statement->annotations, option);
+    }
+    MwOutlineLine *line = add_line(writer, statement, &piece);
+    if (op->statement->train.loss->kind == MW_EXPR_NAME)
+        line->wanted = op->statement->train.loss->text;
+}
+
+static void write_op(Writer *writer, Place *place, const MwFlatOp *op)
+{
+    write_waiting_random(writer, &op->uses);
+    switch (op->statement->kind) {
+    case MW_STATEMENT_LET:
+        write_operation(writer, place, op);
+        break;
+    case MW_STATEMENT_OUTPUT:
+    case MW_STATEMENT_SHOW:
+        write_outside(writer, place, op);
+        break;
+    case MW_STATEMENT_ASSIGN:
+        write_assign(writer, place, op);
+        break;
+    case MW_STATEMENT_TRAIN:
+        write_train(writer, place, op);
+        break;
+    default:
+        add_line(writer, (MwStatement *)op->statement, NULL);
+        break;
+    }
+    place->constant += op->constants.count;
+}
+
+static void write_declaration(Writer *writer, Place *place, const MwFlatOp *op)
+{
+    MwOutliner *outliner = writer->outliner;
+    MwPiece piece;
+    Copy copy = begin_copy(writer, place, op, &piece);
+    MwStatement *statement = mw_arena_dup(outliner->arena, op->statement, sizeof *op->statement);
+    const char *name = statement->declare.name.text;
+    name = mw_intern_printf(outliner->interner, "%s%s", place->prefix,
+                            mw_path_below(outliner->flat, name, place->unit->module));
+    statement->declare.name.text = name;
+    copy_list(&copy, &statement->declare.type.dims);
+    statement->declare.init = copy_expr(&copy, statement->declare.init);
+    copy_args(&copy, &statement->annotations);
+    mw_vec_push(outliner->arena, &writer->declarations, ((MwOutlineLine){.statement = statement}));
+    mw_vec_push(outliner->arena, &writer->body->declared,
+                ((MwValueRef){.expr = mw_new_name_expr(outliner->arena, name), op->first_value}));
+    place->constant += op->constants.count;
+}
+
+/* What the parameters of the class of `unit` are in the text around it. */
+static MwExpr *const *inner_args(Writer *writer, const Place *place, const MwModuleUnit *unit)
+{
+    MwExpr **args = MW_NEW(writer->outliner->arena, MwExpr *, unit->args.count);
+    for (int p = 0; p < unit->args.count; p++)
+        args[p] = constant_expr(place, place->constant + p, unit->args.at[p].expr);
+    return args;
+}
+
+/* The last component of a path. */
+static const char *last_component(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return dot ? dot + 1 : path;
+}
+
+static void make_call(Writer *writer, const Place *place, const MwModuleUnit *unit, MwPiece *piece)
+{
+    MwOutliner *outliner = writer->outliner;
+    const MwClass *class = &outliner->classes->classes.at[unit->class];
+    const char *path = mw_intern_printf(outliner->interner, "%s%s", place->prefix, unit->name);
+    const char *last = last_component(unit->name);
+    *piece = (MwPiece){.value = -1, .calls = 1, .is_random = unit->is_random};
+    piece->scope = strcmp(path, class->name) == 0 ? NULL : path;
+    piece->is_step = isdigit((unsigned char)*last);
+    piece->wanted = piece->is_step ? NULL : mw_intern(outliner->interner, last);
+    piece->expr = mw_new_expr(outliner->arena, MW_EXPR_CALL);
+    piece->expr->call.callee.text = class->name;
+    MwArgs *args = &piece->expr->call.args;
+    for (int j = 0; j < unit->inputs.count; j++)
+        mw_vec_push(outliner->arena, args,
+                    ((MwArg){.value = add_operand(writer, piece, unit->inputs.at[j])}));
+    MwExpr *const *constants = inner_args(writer, place, unit);
+    for (int p = 0; p < unit->args.count; p++)
+        mw_vec_push(outliner->arena, args, ((MwArg){.value = constants[p]}));
+}
+
+static void write_call(Writer *writer, const Place *place, const MwModuleUnit *unit)
+{
+    MwPiece piece;
+    write_waiting_random(writer, &unit->inputs);
+    make_call(writer, place, unit, &piece);
+    part_scopes(writer, &unit->inputs, 1, piece.scope != NULL);
+    do
+        make_call(writer, place, unit, &piece);
+    while (part_expr(writer, &piece, &unit->inputs));
+    take_pieces(writer, &unit->inputs);
+    if (unit->outputs.count == 1)
+        end_piece(writer, &piece, unit->outputs.at[0]);
+    else
+        write_let(writer, &piece, unit->outputs.at, unit->outputs.count, NULL);
+}
+
+static void write_items(Writer *writer, Place *place);
+
+/* The lines of a list, its declarations first and inputs before weights. */
+static MwOutlineLines all_lines(const Writer *writer)
+{
+    MwOutlineLines lines = {0};
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < writer->declarations.count; i++) {
+            const MwOutlineLine *line = &writer->declarations.at[i];
+            if ((line->statement->kind == MW_STATEMENT_INPUT) == (round == 0))
+                mw_vec_push(writer->outliner->arena, &lines, *line);
+        }
+    for (int i = 0; i < writer->lines.count; i++)
+        mw_vec_push(writer->outliner->arena, &lines, writer->lines.at[i]);
+    return lines;
+}
+
+/* A size with the count of a repeat, called by what is repeated. */
+static const char *add_size(Writer *writer, const char *path, int count)
+{
+    static const char *const layers[] = {"h", "layer", "layers", "block", "blocks"};
+    MwOutliner *outliner = writer->outliner;
+    const char *base = last_component(path), *name;
+    for (int i = 0; i < MW_COUNT(layers); i++)
+        if (!*base || strcmp(base, layers[i]) == 0)
+            base = "layers";
+    for (int i = 1;; i++) {
+        name = i == 1 ? mw_intern(outliner->interner, base)
+                      : mw_intern_printf(outliner->interner, "%s_%d", base, i);
+        if (mw_outliner_is_free(outliner, name) && !mw_name_map_find(&outliner->file_names, name))
+            break;
+    }
+    mw_name_map_add(&outliner->taken, name);
+    MwExpr *value = mw_new_expr(outliner->arena, MW_EXPR_INT);
+    value->i = count;
+    mw_vec_push(outliner->arena, &outliner->sizes,
+                ((MwItem){.kind = MW_ITEM_SIZE, .name.text = name, .value = value}));
+    return name;
+}
+
+static void write_repeat(Writer *writer, const Place *place, const MwModuleUnit *unit,
+                         const MwRun *run, const MwModuleUnit *last)
+{
+    MwOutliner *outliner = writer->outliner;
+    const char *number = last_component(unit->name);
+    const int length = (int)mw_max(number - unit->name - 1, 0);
+    const char *path =
+        mw_intern_printf(outliner->interner, "%s%.*s", place->prefix, length, unit->name);
+    const size_t bytes = strlen(path);
+    if (!length && bytes)
+        path = mw_intern_n(outliner->interner, path, bytes - 1);
+    Writer inner = {.outliner = outliner, .body = writer->body, .waiting_random = -1};
+    Place body = {.unit = unit,
+                  .class = &outliner->classes->classes.at[unit->class],
+                  .args = inner_args(writer, place, unit),
+                  .prefix = ""};
+    write_waiting_random(writer, &(MwInts){0});
+    write_items(&inner, &body);
+    MwStatement *statement = new_statement(writer, MW_STATEMENT_REPEAT);
+    statement->repeat.count = mw_new_name_expr(outliner->arena, add_size(writer, path, run->count));
+    if (strcmp(path, statement->repeat.count->text) != 0)
+        add_annotation(writer, &statement->annotations, "scope", scope_expr(writer, path));
+    if (atoi(number) > 0)
+        add_annotation(writer, &statement->annotations, "first", scope_expr(writer, number));
+    MwOutlineLine *line = add_line(writer, statement, NULL);
+    line->body = MW_NEW(outliner->arena, MwOutlineLines, 1);
+    *line->body = all_lines(&inner);
+    line->run = run;
+    line->first = unit;
+    line->last = last;
+}
+
+/* The items of a unit that is no block, as those of the unit around it. */
+static void write_inside(Writer *writer, const Place *place, const MwModuleUnit *unit)
+{
+    MwOutliner *outliner = writer->outliner;
+    Place inner = {.unit = unit,
+                   .class = &outliner->classes->classes.at[unit->class],
+                   .args = inner_args(writer, place, unit),
+                   .prefix =
+                       mw_intern_printf(outliner->interner, "%s%s.", place->prefix, unit->name)};
+    write_items(writer, &inner);
+}
+
+static void write_items(Writer *writer, Place *place)
+{
+    MwOutliner *outliner = writer->outliner;
+    const MwModuleUnit *unit = place->unit;
+    for (int i = 0; i < unit->declarations.count; i++)
+        write_declaration(writer, place, &outliner->flat->ops.at[unit->declarations.at[i]]);
+    for (int i = 0; i < unit->items.count; i++) {
+        const MwModuleItem *item = &unit->items.at[i];
+        const MwRun *run = &place->class->runs[i];
+        if (item->op >= 0) {
+            write_op(writer, place, &outliner->flat->ops.at[item->op]);
+            continue;
+        }
+        if (run->count > 1)
+            write_repeat(writer, place, item->unit, run, unit->items.at[i + run->count - 1].unit);
+        else if (outliner->classes->classes.at[item->unit->class].is_block)
+            write_call(writer, place, item->unit);
+        else
+            write_inside(writer, place, item->unit);
+        place->constant += item->unit->args.count * run->count;
+        i += run->count - 1;
+    }
+}
+
+static void write_return(Writer *writer, const MwInts *outputs)
+{
+    MwStatement *statement;
+    MwPiece piece;
+    part_scopes(writer, outputs, 0, false);
+    for (;;) {
+        piece = (MwPiece){.value = -1};
+        statement = new_statement(writer, MW_STATEMENT_RETURN);
+        for (int i = 0; i < outputs->count; i++)
+            mw_vec_push(writer->outliner->arena, &statement->results,
+                        add_operand(writer, &piece, outputs->at[i]));
+        piece.expr = mw_new_expr(writer->outliner->arena, MW_EXPR_LIST);
+        piece.expr->list = statement->results;
+        if (outputs->count == 1 || !part_expr(writer, &piece, outputs))
+            break;
+    }
+    take_pieces(writer, outputs);
+    add_line(writer, statement, &piece);
+}
+
+void mw_lines_write(MwOutliner *outliner, const MwModuleUnit *unit, MwExpr *const *args,
+                    MwOutlineBody *body)
+{
+    Writer writer = {.outliner = outliner, .body = body, .waiting_random = -1};
+    Place place = {.unit = unit,
+                   .class = &outliner->classes->classes.at[unit->class],
+                   .args = args,
+                   .prefix = ""};
+    count_uses(outliner, unit, 1);
+    count_values(outliner, &unit->outputs, 1);
+    write_items(&writer, &place);
+    if (unit->parent)
+        write_return(&writer, &unit->outputs);
+    count_values(outliner, &unit->outputs, -1);
+    count_uses(outliner, unit, -1);
+    body->lines = all_lines(&writer);
+}

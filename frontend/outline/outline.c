@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* flat.c reads the model, units.c finds the modules that can be blocks, classes.c those that are
+ * equal. Here is decided which become blocks, and what those are called; lines.c and name.c write
+ * their bodies. */
+#include "frontend/outline/outline.h"
+
+#include "frontend/functions/functions.h"
+#include "frontend/outline/block_name.h"
+#include "frontend/outline/lines.h"
+#include "frontend/syntax/parse.h"
+
+#include <string.h>
+
+enum {
+    MIN_LONE_BLOCK = 4, /* operations from which on a module that is called once is a block */
+    TRUNK_SHARE = 70,   /* percent of the operations around it that a trunk has, which is none */
+};
+
+/* ---- what is a block ---- */
+
+/* Whether all that a unit holds is one repeat. */
+static bool is_repeat(const MwClass *class)
+{
+    const MwModuleUnit *unit = mw_class_unit(class);
+    return unit->items.count > 1 && class->runs[0].count == unit->items.count;
+}
+
+/* Whether a class that is called once deserves a block: it is no trunk, which holds nearly all of
+ * what is around it, and not only a few operations. */
+static bool deserves_block(const MwClass *class)
+{
+    const MwModuleUnit *unit = mw_class_unit(class);
+    const bool is_trunk = (int64_t)unit->size * 100 >= (int64_t)unit->parent->size * TRUNK_SHARE;
+    return unit->size >= MIN_LONE_BLOCK && !is_trunk && !is_repeat(class);
+}
+
+static bool has_declarations(const MwModuleUnit *unit)
+{
+    bool any = unit->declarations.count > 0;
+    for (int i = 0; i < unit->items.count && !any; i++)
+        any = unit->items.at[i].unit && has_declarations(unit->items.at[i].unit);
+    return any;
+}
+
+/* Whether the scopes of all calls can be said: in the model itself a word of the language cannot.
+ * */
+static bool has_scopes(const MwFlat *flat, const MwClass *class)
+{
+    for (int i = 0; i < class->units.count; i++) {
+        const char *path = flat->modules.at[class->units.at[i]->module].path;
+        if (!strchr(path, '.') && !mw_text_is_name(path))
+            return false;
+    }
+    return true;
+}
+
+static void choose_blocks(MwClasses *classes)
+{
+    for (int c = 0; c < classes->classes.count; c++) {
+        MwClass *class = &classes->classes.at[c];
+        const MwModuleUnit *unit = mw_class_unit(class);
+        if (!unit->parent || !unit->outputs.count || !class->places ||
+            !has_scopes(classes->flat, class))
+            continue;
+        class->is_block =
+            class->places > 1 ? unit->size > 1 || has_declarations(unit) : deserves_block(class);
+    }
+}
+
+/* ---- blocks ---- */
+
+/* `word`, or with a number, so that it is none of the names of a body. */
+static const char *add_name(MwOutliner *outliner, MwOutlineBody *body, const char *word)
+{
+    const char *name = mw_intern(outliner->interner, word);
+    for (int i = 2;; i++) {
+        bool is_free = mw_outliner_is_free(outliner, name);
+        for (int k = 0; k < body->names.count && is_free; k++)
+            is_free = body->names.at[k] != name;
+        for (int k = 0; k < body->declared.count && is_free; k++)
+            is_free = body->declared.at[k].expr->text != name;
+        if (is_free)
+            break;
+        name = mw_intern_printf(outliner->interner, "%s_%d", word, i);
+    }
+    mw_vec_push(outliner->arena, &body->names, name);
+    return name;
+}
+
+/* What an input of a block is called: a weight of another module after it, an input of the model as
+ * there, and the first of the others x. */
+static const char *input_word(const MwOutliner *outliner, int value, bool is_first)
+{
+    const MwFlatOp *op = &outliner->flat->ops.at[outliner->flat->values.at[value].op];
+    if (op->statement->kind == MW_STATEMENT_INPUT || !mw_flat_is_declaration(op))
+        return is_first && op->statement->kind != MW_STATEMENT_INPUT
+                   ? "x"
+                   : mw_value_word(outliner, value);
+    char *word = mw_arena_strdup(outliner->arena, outliner->flat->values.at[value].name);
+    char *last = strrchr(word, '.'), *from = word;
+    if (!last)
+        return word;
+    *last = '\0';
+    from = strrchr(word, '.') ? strrchr(word, '.') + 1 : word;
+    *last = '_';
+    return (*from >= '0' && *from <= '9') ? last + 1 : from;
+}
+
+static void write_block(MwOutliner *outliner, const MwClass *class, MwItems *items)
+{
+    MwArena *arena = outliner->arena;
+    const MwModuleUnit *unit = mw_class_unit(class);
+    MwBlock *block = MW_NEW(arena, MwBlock, 1);
+    MwOutlineBody body = {.unit = unit};
+    MwExpr **args = MW_NEW(arena, MwExpr *, class->parameter_count);
+    const char **inputs = MW_NEW(arena, const char *, unit->inputs.count);
+    for (int p = 0; p < class->parameter_count; p++)
+        args[p] = mw_new_name_expr(arena, "n");
+    mw_lines_write(outliner, unit, args, &body);
+    bool is_first = true;
+    for (int j = 0; j < unit->inputs.count; j++) {
+        const char *word = input_word(outliner, unit->inputs.at[j], is_first);
+        is_first &= strcmp(word, "x") != 0;
+        inputs[j] = add_name(outliner, &body, word);
+        mw_vec_push(arena, &block->params, ((MwParam){.name.text = inputs[j]}));
+    }
+    for (int p = 0; p < class->parameter_count; p++) {
+        const char *role = unit->args.at[p].role;
+        args[p]->text = add_name(outliner, &body, role ? role : "n");
+        mw_vec_push(arena, &block->params, ((MwParam){.name.text = args[p]->text}));
+    }
+    block->name.text = class->name;
+    mw_lines_name(outliner, &body, inputs, &block->body);
+    mw_vec_push(arena, items,
+                ((MwItem){.kind = unit->parent ? MW_ITEM_BLOCK : MW_ITEM_MODEL,
+                          .name = block->name,
+                          .block = block}));
+}
+
+/* The file: sizes of the flat model, counts of repeats, blocks before those that call them, model.
+ * */
+static MwItems write_items(MwOutliner *outliner, const MwItems *flat)
+{
+    MwClasses *classes = outliner->classes;
+    MwItems blocks = {0}, items = {0};
+    for (int c = 0; c < classes->classes.count; c++)
+        if (classes->classes.at[c].is_block)
+            mw_name_map_add(&outliner->file_names, classes->classes.at[c].name);
+    for (int c = 0; c < classes->classes.count; c++) {
+        MwClass *class = &classes->classes.at[c];
+        if (class->is_block || !mw_class_unit(class)->parent)
+            write_block(outliner, class, &blocks);
+    }
+    for (int i = 0; i < flat->count; i++)
+        if (flat->at[i].kind == MW_ITEM_SIZE)
+            mw_vec_push(outliner->arena, &items, flat->at[i]);
+    for (int i = 0; i < outliner->sizes.count; i++)
+        mw_vec_push(outliner->arena, &items, outliner->sizes.at[i]);
+    for (int i = 0; i < blocks.count; i++)
+        mw_vec_push(outliner->arena, &items, blocks.at[i]);
+    return items;
+}
+
+MwItems mw_outline(MwArena *arena, MwInterner *interner, const MwItems *items)
+{
+    MwFlat flat = {.arena = arena, .interner = interner};
+    if (!mw_flat_read(&flat, items))
+        return *items;
+    MwClasses *classes = mw_classes_build(&flat, mw_units_build(&flat));
+    choose_blocks(classes);
+    mw_blocks_name(classes);
+    mw_vec_last(&classes->classes).name = flat.name;
+    MwOutliner outliner = {.classes = classes,
+                           .flat = &flat,
+                           .arena = arena,
+                           .interner = interner,
+                           .taken = flat.words,
+                           .file_names = {.arena = arena},
+                           .uses = MW_NEW(arena, int, flat.values.count),
+                           .pending = MW_NEW(arena, struct MwPiece *, flat.values.count),
+                           .named = mw_lines_new_names(arena, flat.values.count)};
+    return write_items(&outliner, items);
+}
