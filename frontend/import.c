@@ -11,10 +11,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* Whether the text is the model of `graph`. What is wrong with it is no fault of the user's. */
-static bool is_model(MwArena *arena, MwInterner *interner, const MwText *text, const MwGraph *graph)
+/* Whether the text, in the place of the source `name`, is the model of `graph`. What is wrong with
+ * it is no fault of the user's. */
+static bool is_model(MwArena *arena, MwInterner *interner, const char *name, const MwText *text,
+                     const MwGraph *graph)
 {
-    const MwSource source = {.name = "outline", .text = text->at, .bytes = text->bytes};
+    const MwSource source = {.name = name, .text = text->at, .bytes = text->bytes};
     MwDiags *diags = mw_diags_new(arena);
     const MwGraph *other = mw_graph_parse(arena, interner, &source, NULL, 0, diags);
     return other && mw_graph_same(arena, graph, other);
@@ -30,7 +32,7 @@ bool mw_import_source(MwArena *arena, const MwSource *source, MwText *text, MwDi
     const MwItems outline = mw_outline(arena, interner, &flat);
     MwText written = {.arena = arena};
     mw_items_print(&written, &outline);
-    if (!is_model(arena, interner, &written, graph)) {
+    if (!is_model(arena, interner, source->name, &written, graph)) {
         mw_diag_warning(diags, mw_span_none(),
                         "%s: no structure was found that means the same model, which is a fault of "
                         "meshwright; the flat model is written",

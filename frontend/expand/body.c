@@ -143,11 +143,22 @@ static const char *repeat_name(MwExpander *ex, const MwStatement *statement)
     return mw_intern(ex->interner, "repeat_");
 }
 
-/* Iteration i. Its number in scopes and as the index is `number`. */
+/* The scope of the iteration of that number. Where the repeat says a path, several may say the same
+ * one for iterations of their own. */
+static const char *iteration_scope(MwExpander *ex, const char *name, const char *path,
+                                   long long number)
+{
+    if (!path)
+        return mw_intern_printf(ex->interner, "%s.%lld", name, number);
+    return mw_scope_enter_block(
+        ex, mw_intern_printf(ex->interner, "%s%s%lld", path, *path ? "." : "", number));
+}
+
+/* Iteration i. Its number as the index is `number`. */
 static void run_iteration(MwExpander *ex, const MwStatement *statement, const char *scope, int i,
                           int64_t number)
 {
-    ex->frame->scope = mw_intern_printf(ex->interner, "%s.%lld", scope, (long long)number);
+    ex->frame->scope = scope;
     ex->graph->origin.scope = ex->frame->scope;
     ex->graph->origin.iteration = i;
     if (statement->repeat.index.text)
@@ -166,16 +177,16 @@ static void run_repeat(MwExpander *ex, const MwStatement *statement)
     MwOrigin origin = ex->graph->origin;
     const char *outer = ex->frame->scope;
     const char *name = repeat_name(ex, statement);
-    const char *scope = given.path && !*given.path
-                            ? outer
-                            : mw_scope_enter_repeat(ex, given.path ? given.path : name);
+    const char *scope = given.path ? NULL : mw_scope_enter_repeat(ex, name);
     ex->graph->origin.repeat = ex->graph->repeats.count;
     mw_vec_push(
         ex->arena, &ex->graph->repeats,
         ((MwRepeat){name, count, origin.repeat, origin.repeat < 0 ? -1 : origin.iteration}));
     int errors = mw_diags_error_count(ex->diags);
     for (int i = 0; i < count && mw_expand_charge(ex, span, 1); i++) {
-        run_iteration(ex, statement, scope, i, (int64_t)given.first + i);
+        const int64_t number = (int64_t)given.first + i;
+        ex->frame->scope = outer;
+        run_iteration(ex, statement, iteration_scope(ex, scope, given.path, number), i, number);
         if (mw_diags_error_count(ex->diags) != errors)
             break;
     }

@@ -273,7 +273,8 @@ static void count_places(MwClasses *classes, const MwClass *class)
 {
     const MwModuleUnit *unit = mw_class_unit(class);
     for (int i = 0; i < unit->items.count; i++)
-        if (unit->items.at[i].unit && class->runs[i].count == 1)
+        if (unit->items.at[i].unit && unit->items.at[i].unit->has_scope &&
+            class->runs[i].count == 1)
             classes->classes.at[unit->items.at[i].unit->class].places++;
 }
 

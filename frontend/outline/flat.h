@@ -37,7 +37,7 @@ typedef struct {
     const char *shape;         /* interned */
     int after;                 /* an operation that must stay before it; -1: none */
     bool is_random;            /* it draws random numbers, which depend on the order of draws */
-    int position;              /* where it stands in the outline: units.c */
+    int position;              /* where it stands in the outline (units.c) */
 } MwFlatOp;
 
 typedef struct {

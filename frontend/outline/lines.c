@@ -70,6 +70,11 @@ static void count_values(MwOutliner *outliner, const MwInts *values, int by)
         outliner->uses[values->at[i]] += by;
 }
 
+static bool is_called(const MwOutliner *outliner, const MwModuleUnit *unit)
+{
+    return unit->has_scope && outliner->classes->classes.at[unit->class].is_block;
+}
+
 static void count_uses(MwOutliner *outliner, const MwModuleUnit *unit, int sign)
 {
     const MwClass *class = &outliner->classes->classes.at[unit->class];
@@ -85,7 +90,7 @@ static void count_uses(MwOutliner *outliner, const MwModuleUnit *unit, int sign)
             count_uses(outliner, item->unit, sign);
             count_values(outliner, &item->unit->outputs, MANY * sign);
             i += run->count - 1;
-        } else if (outliner->classes->classes.at[item->unit->class].is_block) {
+        } else if (is_called(outliner, item->unit)) {
             count_values(outliner, &item->unit->inputs, sign);
         } else {
             count_uses(outliner, item->unit, sign);
@@ -522,7 +527,9 @@ static void write_declaration(Writer *writer, Place *place, const MwFlatOp *op)
     copy_list(&copy, &statement->declare.type.dims);
     statement->declare.init = copy_expr(&copy, statement->declare.init);
     copy_args(&copy, &statement->annotations);
-    mw_vec_push(outliner->arena, &writer->declarations, ((MwOutlineLine){.statement = statement}));
+    MwOutlineLine *line = mw_vec_add(outliner->arena, &writer->declarations);
+    line->statement = statement;
+    mw_vec_push(outliner->arena, &line->results, op->first_value);
     mw_vec_push(outliner->arena, &writer->body->declared,
                 ((MwValueRef){.expr = mw_new_name_expr(outliner->arena, name), op->first_value}));
     place->constant += op->constants.count;
@@ -680,7 +687,7 @@ static void write_items(Writer *writer, Place *place)
         }
         if (run->count > 1)
             write_repeat(writer, place, item->unit, run, unit->items.at[i + run->count - 1].unit);
-        else if (outliner->classes->classes.at[item->unit->class].is_block)
+        else if (is_called(outliner, item->unit))
             write_call(writer, place, item->unit);
         else
             write_inside(writer, place, item->unit);

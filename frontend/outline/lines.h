@@ -62,6 +62,8 @@ void mw_lines_name(MwOutliner *outliner, MwOutlineBody *body, const char *const 
 /* What a value would best be called: the last component of its name in the flat model, without the
  * number at its end. */
 const char *mw_value_word(const MwOutliner *outliner, int value);
+/* `word`, or where no value can be called so another word. */
+const char *mw_good_word(MwOutliner *outliner, const char *word);
 /* Whether a body can use the name for a value. */
 bool mw_outliner_is_free(MwOutliner *outliner, const char *name);
 

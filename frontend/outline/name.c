@@ -41,6 +41,7 @@ typedef struct {
 typedef struct {
     int list;
     const CarriedList *carried; /* NULL: it is that of the block */
+    MwNameMap inner;            /* names that repeats in the list declare -> any */
 } Scope;
 
 /* ---- words ---- */
@@ -49,6 +50,17 @@ bool mw_outliner_is_free(MwOutliner *outliner, const char *name)
 {
     return !mw_name_map_find(&outliner->taken, name) && !mw_name_is_predefined(name) &&
            mw_text_is_name(name);
+}
+
+const char *mw_good_word(MwOutliner *outliner, const char *word)
+{
+    if (isdigit((unsigned char)*word))
+        return mw_intern_printf(outliner->interner, "w_%s", word);
+    if (strcmp(word, "output") == 0)
+        return mw_intern(outliner->interner, "out");
+    if (!mw_text_is_name(word) || mw_name_is_predefined(word))
+        return mw_intern_printf(outliner->interner, "%s_value", word);
+    return mw_intern(outliner->interner, word);
 }
 
 const char *mw_value_word(const MwOutliner *outliner, int value)
@@ -81,7 +93,7 @@ static void hold(Namer *namer, const char *name, int value)
 static const char *new_name(Namer *namer, const char *word)
 {
     MwInterner *interner = namer->outliner->interner;
-    const char *name = mw_intern(interner, word);
+    const char *name = word = mw_good_word(namer->outliner, word);
     for (int i = 2; !is_free(namer, name); i++)
         name = mw_intern_printf(interner, "%s_%d", word, i);
     return name;
@@ -310,11 +322,48 @@ static void shorten_outside(MwStatement *statement)
         statement->let.value = NULL;
 }
 
+static bool is_declaration(const MwOutlineLine *line)
+{
+    const MwStatementKind kind = line->statement->kind;
+    return kind == MW_STATEMENT_INPUT || kind == MW_STATEMENT_WEIGHT || kind == MW_STATEMENT_STATE;
+}
+
+/* A weight whose name a repeat in the list declares again gets another one, which stays. */
+static void name_declaration(Namer *namer, const Scope *scope, const MwOutlineLine *line,
+                             MwBody *out)
+{
+    const int value = line->results.at[0];
+    const char *name = line->statement->declare.name.text;
+    mw_vec_push(namer->outliner->arena, out, line->statement);
+    if (!mw_name_map_find(&scope->inner, name))
+        return;
+    const char *other = new_name(namer, mw_value_word(namer->outliner, value));
+    hold(namer, other, -1);
+    add_copy(namer, out, other, name);
+    namer->named[value].name = other;
+}
+
+/* Adds the names that the lines declare to the map. */
+static void find_declared(const MwOutlineLines *lines, MwNameMap *names)
+{
+    for (int i = 0; i < lines->count; i++) {
+        const MwOutlineLine *line = &lines->at[i];
+        if (line->body)
+            find_declared(line->body, names);
+        else if (is_declaration(line))
+            mw_name_map_add(names, line->statement->declare.name.text);
+    }
+}
+
 static void name_line(Namer *namer, const Scope *scope, const MwOutlineLine *line, int i,
                       MwBody *out)
 {
     if (line->body) {
         name_repeat(namer, scope, line, i, out);
+        return;
+    }
+    if (is_declaration(line)) {
+        name_declaration(namer, scope, line, out);
         return;
     }
     for (int k = 0; k < line->refs.count; k++) {
@@ -330,7 +379,10 @@ static void name_line(Namer *namer, const Scope *scope, const MwOutlineLine *lin
 static void name_lines(Namer *namer, const MwOutlineLines *lines, const CarriedList *carried,
                        MwBody *out)
 {
-    const Scope scope = {++namer->lists, carried};
+    Scope scope = {++namer->lists, carried, {.arena = namer->outliner->arena}};
+    for (int i = 0; i < lines->count; i++)
+        if (lines->at[i].body)
+            find_declared(lines->at[i].body, &scope.inner);
     find_last_lines(namer, lines);
     for (int c = 0; carried && c < carried->count; c++)
         namer->named[carried->at[c].after].last = lines->count;

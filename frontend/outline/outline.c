@@ -9,6 +9,7 @@
 #include "frontend/outline/lines.h"
 #include "frontend/syntax/parse.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum {
@@ -34,6 +35,12 @@ static bool deserves_block(const MwClass *class)
     return unit->size >= MIN_LONE_BLOCK && !is_trunk && !is_repeat(class);
 }
 
+static bool is_numbered(const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    return isdigit((unsigned char)(dot ? dot[1] : *path));
+}
+
 static bool has_declarations(const MwModuleUnit *unit)
 {
     bool any = unit->declarations.count > 0;
@@ -42,28 +49,31 @@ static bool has_declarations(const MwModuleUnit *unit)
     return any;
 }
 
-/* Whether the scopes of all calls can be said: in the model itself a word of the language cannot.
- * */
-static bool has_scopes(const MwFlat *flat, const MwClass *class)
+/* Whether weights of the class would begin with a number in the body of the unit around it, where
+ * they could not be declared: `0.weight`. */
+static bool must_be_block(const MwClasses *classes, const MwClass *class)
 {
     for (int i = 0; i < class->units.count; i++) {
-        const char *path = flat->modules.at[class->units.at[i]->module].path;
-        if (!strchr(path, '.') && !mw_text_is_name(path))
-            return false;
+        const MwModuleUnit *unit = class->units.at[i];
+        const bool in_block =
+            classes->classes.at[unit->parent->class].is_block || is_numbered(unit->parent->name);
+        if (isdigit((unsigned char)*unit->name) && in_block && has_declarations(unit))
+            return true;
     }
-    return true;
+    return false;
 }
 
+/* Those around a class are chosen before it. */
 static void choose_blocks(MwClasses *classes)
 {
-    for (int c = 0; c < classes->classes.count; c++) {
+    for (int c = classes->classes.count - 1; c >= 0; c--) {
         MwClass *class = &classes->classes.at[c];
         const MwModuleUnit *unit = mw_class_unit(class);
-        if (!unit->parent || !unit->outputs.count || !class->places ||
-            !has_scopes(classes->flat, class))
+        if (!unit->parent || !unit->outputs.count || !class->places)
             continue;
         class->is_block =
             class->places > 1 ? unit->size > 1 || has_declarations(unit) : deserves_block(class);
+        class->is_block |= must_be_block(classes, class);
     }
 }
 
@@ -72,7 +82,7 @@ static void choose_blocks(MwClasses *classes)
 /* `word`, or with a number, so that it is none of the names of a body. */
 static const char *add_name(MwOutliner *outliner, MwOutlineBody *body, const char *word)
 {
-    const char *name = mw_intern(outliner->interner, word);
+    const char *name = word = mw_good_word(outliner, word);
     for (int i = 2;; i++) {
         bool is_free = mw_outliner_is_free(outliner, name);
         for (int k = 0; k < body->names.count && is_free; k++)

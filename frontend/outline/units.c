@@ -47,9 +47,18 @@ static bool can_declare(Builder *builder, const char *name)
 
 /* ---- what a unit holds ---- */
 
+/* Adds a declaration to the unit, or where its name from there on cannot be a name, such as `0.w`,
+ * to the nearest unit around it where it can. */
 static void add_declaration(Builder *builder, MwModuleUnit *unit, int op)
 {
-    mw_vec_push(builder->flat->arena, &unit->declarations, op);
+    const MwFlat *flat = builder->flat;
+    const char *name = flat->ops.at[op].statement->declare.name.text;
+    while (
+        unit->parent &&
+        !can_declare(builder, mw_intern(flat->interner, mw_path_below(flat, name, unit->module))))
+        unit = unit->parent;
+    flat->ops.at[op].position = unit->begin;
+    mw_vec_push(flat->arena, &unit->declarations, op);
 }
 
 /* Adds what a module holds itself: operations and modules to the parts, declarations to the unit.
@@ -68,30 +77,6 @@ static void add_parts(Builder *builder, MwModuleUnit *unit, int module, Parts *p
             mw_vec_push(flat->arena, parts, ((Part){-1, m->children.at[i]}));
         else
             add_parts(builder, unit, m->children.at[i], parts);
-}
-
-/* A weight whose name in its module is no name of the language is declared by the parent. */
-static void lift_unnamable(Builder *builder)
-{
-    MwFlat *flat = builder->flat;
-    for (int m = flat->modules.count - 1; m > 0; m--) {
-        MwFlatModule *module = &flat->modules.at[m];
-        MwInts kept = {0};
-        for (int i = 0; i < module->ops.count; i++) {
-            const int op = module->ops.at[i];
-            const MwStatement *statement = flat->ops.at[op].statement;
-            if (!mw_flat_is_declaration(&flat->ops.at[op]) ||
-                can_declare(builder,
-                            mw_intern(flat->interner,
-                                      mw_path_below(flat, statement->declare.name.text, m)))) {
-                mw_vec_push(flat->arena, &kept, op);
-                continue;
-            }
-            flat->ops.at[op].module = module->parent;
-            mw_vec_push(flat->arena, &flat->modules.at[module->parent].ops, op);
-        }
-        module->ops = kept;
-    }
 }
 
 /* ---- order ---- */
@@ -187,7 +172,7 @@ static bool open_circles(Builder *builder, MwModuleUnit *unit, MwSequence *order
     return any;
 }
 
-static MwModuleUnit *build_unit(Builder *builder, const MwModuleUnit *parent, int module);
+static MwModuleUnit *build_unit(Builder *builder, MwModuleUnit *parent, int module);
 
 static void add_items(Builder *builder, MwModuleUnit *unit, const Parts *parts, const int *sequence)
 {
@@ -208,7 +193,7 @@ static void add_items(Builder *builder, MwModuleUnit *unit, const Parts *parts, 
     }
 }
 
-static MwModuleUnit *build_unit(Builder *builder, const MwModuleUnit *parent, int module)
+static MwModuleUnit *build_unit(Builder *builder, MwModuleUnit *parent, int module)
 {
     MwFlat *flat = builder->flat;
     const char *path = flat->modules.at[module].path;
@@ -216,15 +201,14 @@ static MwModuleUnit *build_unit(Builder *builder, const MwModuleUnit *parent, in
     *unit = (MwModuleUnit){.parent = parent,
                            .module = module,
                            .name = parent ? mw_path_below(flat, path, parent->module) : path,
-                           .begin = builder->position};
+                           .begin = builder->position++,
+                           .has_scope = strchr(path, '.') || mw_text_is_name(path)};
     Parts parts = {0};
     MwSequence *order;
     add_parts(builder, unit, module, &parts);
     do
         order = new_order(builder, unit, &parts);
     while (open_circles(builder, unit, order, &parts));
-    for (int i = 0; i < unit->declarations.count; i++)
-        flat->ops.at[unit->declarations.at[i]].position = builder->position++;
     add_items(builder, unit, &parts, mw_sequence_sort(order));
     unit->end = builder->position;
     return unit;
@@ -257,6 +241,20 @@ static void add_inputs(const MwFlat *flat, MwModuleUnit *unit, const MwInts *val
     }
 }
 
+/* The last value that the unit computes; -1: there is none. */
+static int last_value(const MwFlat *flat, const MwModuleUnit *unit)
+{
+    for (int i = unit->items.count - 1; i >= 0; i--) {
+        const MwModuleItem *item = &unit->items.at[i];
+        const MwFlatOp *op = item->unit ? NULL : &flat->ops.at[item->op];
+        if (op && op->value_count)
+            return op->first_value;
+        if (!op && item->unit->outputs.count)
+            return item->unit->outputs.at[0];
+    }
+    return -1;
+}
+
 /* Those of a unit are found from those of the units in it. */
 static void find_borders(const MwFlat *flat, MwModuleUnit *unit, const void **seen)
 {
@@ -280,6 +278,9 @@ static void find_borders(const MwFlat *flat, MwModuleUnit *unit, const void **se
                 mw_vec_push(flat->arena, &unit->outputs, value);
         }
     }
+    const int value = unit->outputs.count || !unit->parent ? -1 : last_value(flat, unit);
+    if (value >= 0) /* a block returns something */
+        mw_vec_push(flat->arena, &unit->outputs, value);
 }
 
 MwModuleUnit *mw_units_build(MwFlat *flat)
@@ -288,7 +289,6 @@ MwModuleUnit *mw_units_build(MwFlat *flat)
                        .item_of = MW_NEW(flat->arena, int, flat->ops.count),
                        .unit_of = MW_NEW(flat->arena, int, flat->ops.count),
                        .is_name = {.arena = flat->arena}};
-    lift_unnamable(&builder);
     MwModuleUnit *model = build_unit(&builder, NULL, 0);
     find_last_uses(flat);
     find_borders(flat, model, MW_NEW(flat->arena, const void *, flat->values.count));

@@ -19,15 +19,16 @@ typedef struct {
 } MwModuleItem;
 
 struct MwModuleUnit {
-    const MwModuleUnit *parent; /* NULL: the model */
+    MwModuleUnit *parent; /* NULL: the model */
     int module;
     const char *name;    /* the path of its module from that of the parent on */
     MwInts declarations; /* operations */
     MW_VEC(MwModuleItem) items;
-    int begin, end;         /* positions of its operations; its own declarations come first */
+    int begin, end;         /* positions: that of its declarations, and the first behind it */
     MwInts inputs, outputs; /* values from outside, in the order of use; values used outside */
     int size;               /* operations in it that are no declarations, at any depth */
     bool is_random;
+    bool has_scope;       /* a call can say its scope: no word of the language in the model */
     int class;            /* classes.h */
     MwFlatConstants args; /* the constants that it gives the parameters of its class */
 };
