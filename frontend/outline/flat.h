@@ -60,6 +60,9 @@ typedef struct {
 /* Reads the model among the items. False if it is not flat: it has blocks, repeats, scans or
  * choices, or imports, or annotations of dumps. */
 bool mw_flat_read(MwFlat *flat, const MwItems *items);
+/* Sets the roles of the dimensions of matrices, which mw_flat_read calls by their place (roles.c).
+ * */
+void mw_flat_find_roles(MwFlat *flat);
 
 /* Whether the value of an option of `train` is a word of its own, not a name to look up. */
 bool mw_flat_is_word_option(const char *key);

@@ -350,26 +350,19 @@ static int find_worst(const Writer *writer, const MwInts *uses, bool by_nesting)
 }
 
 /* A statement has one scope, for its one call of a block: writes pieces that would add calls to it
- * as statements before. `calls` and `has_scope` are of the statement itself. */
+ * as statements before, all of them, so that operands of one kind look alike. `calls` and
+ * `has_scope` are of the statement itself. */
 static void part_scopes(Writer *writer, const MwInts *uses, int calls, bool has_scope)
 {
     MwOutliner *outliner = writer->outliner;
-    int kept = -1, all = calls;
     for (int i = 0; i < uses->count; i++) {
         const MwPiece *piece = outliner->pending[uses->at[i]];
-        if (!piece || !piece->calls)
-            continue;
-        kept = calls ? -1 : i;
-        all += piece->calls;
-        has_scope |= piece->scope != NULL;
+        calls += piece ? piece->calls : 0;
+        has_scope |= piece && piece->scope;
     }
-    if (!has_scope || all <= 1)
-        return;
-    for (int i = 0; i < uses->count; i++) {
-        const MwPiece *piece = outliner->pending[uses->at[i]];
-        if (i != kept && piece && piece->calls)
+    for (int i = 0; i < uses->count && has_scope && calls > 1; i++)
+        if (outliner->pending[uses->at[i]] && outliner->pending[uses->at[i]]->calls)
             write_waiting(writer, uses->at[i]);
-    }
 }
 
 /* Writes pieces that the expression holds as statements before it, where it is too long or deep.

@@ -15,10 +15,11 @@ typedef struct MwNamed Named;
 
 struct MwNamed {
     const char *name;
-    int list;            /* that gives it, by number; 0: it is declared, and never loses its name */
-    int last;            /* the last line of that list that uses it */
-    bool is_kept;        /* its name is seen outside: it is a loss or an output */
-    MwOutlineLine *line; /* that gives it alone; NULL: none does */
+    int list;     /* that gives it, by number; 0: it is declared, and never loses its name */
+    int last;     /* the last line of that list that uses it */
+    bool is_kept; /* its name is seen outside: it is a loss or an output */
+    const MwOutlineLine *line; /* that gives it; NULL: none does yet */
+    const char *wanted;        /* what it would best be called; NULL: nothing in particular */
 };
 
 /* Values that are carried through the repeat whose body is being named. */
@@ -208,7 +209,9 @@ static const char *choose_name(Namer *namer, const Scope *scope, const MwOutline
     if (replaced)
         return replaced;
     const char *word = mw_value_word(namer->outliner, value);
-    if (is_one && line->wanted)
+    if (named->wanted)
+        word = named->wanted;
+    else if (is_one && line->wanted)
         word = line->wanted;
     else if (is_one && line->is_step)
         word = "x";
@@ -425,22 +428,44 @@ static void keep_all_outside(Namer *namer, const MwOutlineLines *lines)
         }
 }
 
-/* A value that is carried into a repeat is best called x. */
-static void note_carried(Namer *namer, MwOutlineLines *lines)
+/* What attention takes is best called q, k and v. */
+static void want_of_attention(Namer *namer, const MwOutlineLine *line, const MwExpr *expr)
 {
-    for (int i = 0; i < lines->count; i++)
-        if (lines->at[i].statement->kind == MW_STATEMENT_LET && lines->at[i].results.count == 1)
-            namer->named[lines->at[i].results.at[0]].line = &lines->at[i];
+    static const char *const words[] = {"q", "k", "v"};
+    if (expr->kind != MW_EXPR_CALL)
+        return;
+    const bool is_attention = strcmp(expr->call.callee.text, "sdpa") == 0;
+    for (int i = 0; i < expr->call.args.count; i++) {
+        const MwExpr *arg = expr->call.args.at[i].value;
+        want_of_attention(namer, line, arg);
+        for (int k = 0; is_attention && i < MW_COUNT(words) && k < line->refs.count; k++) {
+            Named *named = &namer->named[line->refs.at[k].value];
+            if (line->refs.at[k].expr == arg && named->line && !named->line->wanted)
+                named->wanted = words[i];
+        }
+    }
+}
+
+/* Finds what values would best be called by what they are for: one that is carried into a repeat x.
+ * */
+static void find_wanted(Namer *namer, MwOutlineLines *lines)
+{
+    for (int i = 0; i < lines->count; i++) {
+        const bool is_let = lines->at[i].statement->kind == MW_STATEMENT_LET;
+        for (int k = 0; is_let && k < lines->at[i].results.count; k++)
+            namer->named[lines->at[i].results.at[k]].line = &lines->at[i];
+        if (is_let)
+            want_of_attention(namer, &lines->at[i], lines->at[i].statement->let.value);
+    }
     for (int i = 0; i < lines->count; i++) {
         const MwOutlineLine *line = &lines->at[i];
         if (!line->body)
             continue;
         for (int j = 0; j < line->first->inputs.count; j++) {
-            MwOutlineLine *before = namer->named[line->first->inputs.at[j]].line;
-            if (before && line->run->output[j] >= 0)
-                before->wanted = "x";
+            if (line->run->output[j] >= 0)
+                namer->named[line->first->inputs.at[j]].wanted = "x";
         }
-        note_carried(namer, line->body);
+        find_wanted(namer, line->body);
     }
 }
 
@@ -467,7 +492,7 @@ void mw_lines_name(MwOutliner *outliner, MwOutlineBody *body, const char *const 
         hold(&namer, parameters[j], unit->inputs.at[j]);
     }
     keep_all_outside(&namer, &body->lines);
-    note_carried(&namer, &body->lines);
+    find_wanted(&namer, &body->lines);
     name_lines(&namer, &body->lines, NULL, statements);
     for (int j = 0; j < unit->inputs.count; j++)
         namer.named[unit->inputs.at[j]] = (Named){0};

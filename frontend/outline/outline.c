@@ -97,15 +97,32 @@ static const char *add_name(MwOutliner *outliner, MwOutlineBody *body, const cha
     return name;
 }
 
-/* What an input of a block is called: a weight of another module after it, an input of the model as
- * there, and the first of the others x. */
-static const char *input_word(const MwOutliner *outliner, int value, bool is_first)
+/* The word for input j of all units of a class; NULL: they have several, or it is that of a
+ * function, which says little. */
+static const char *shared_word(const MwOutliner *outliner, const MwClass *class, int j)
 {
+    const char *word = NULL;
+    for (int i = 0; i < class->units.count; i++) {
+        const char *other = mw_value_word(outliner, class->units.at[i]->inputs.at[j]);
+        if (word && strcmp(word, other) != 0)
+            return NULL;
+        word = other;
+    }
+    return mw_function_exists(word) ? NULL : word;
+}
+
+/* What input j of a block is called: a weight of another module after it, an input of the model as
+ * there, and others x and y. */
+static const char *input_word(const MwOutliner *outliner, const MwClass *class, int j,
+                              bool is_first)
+{
+    const int value = mw_class_unit(class)->inputs.at[j];
     const MwFlatOp *op = &outliner->flat->ops.at[outliner->flat->values.at[value].op];
+    const char *shared = shared_word(outliner, class, j);
+    if (op->statement->kind == MW_STATEMENT_INPUT && shared)
+        return shared;
     if (op->statement->kind == MW_STATEMENT_INPUT || !mw_flat_is_declaration(op))
-        return is_first && op->statement->kind != MW_STATEMENT_INPUT
-                   ? "x"
-                   : mw_value_word(outliner, value);
+        return is_first ? "x" : shared ? shared : "y";
     char *word = mw_arena_strdup(outliner->arena, outliner->flat->values.at[value].name);
     char *last = strrchr(word, '.'), *from = word;
     if (!last)
@@ -129,7 +146,7 @@ static void write_block(MwOutliner *outliner, const MwClass *class, MwItems *ite
     mw_lines_write(outliner, unit, args, &body);
     bool is_first = true;
     for (int j = 0; j < unit->inputs.count; j++) {
-        const char *word = input_word(outliner, unit->inputs.at[j], is_first);
+        const char *word = input_word(outliner, class, j, is_first);
         is_first &= strcmp(word, "x") != 0;
         inputs[j] = add_name(outliner, &body, word);
         mw_vec_push(arena, &block->params, ((MwParam){.name.text = inputs[j]}));
@@ -176,6 +193,7 @@ MwItems mw_outline(MwArena *arena, MwInterner *interner, const MwItems *items)
     MwFlat flat = {.arena = arena, .interner = interner};
     if (!mw_flat_read(&flat, items))
         return *items;
+    mw_flat_find_roles(&flat);
     MwClasses *classes = mw_classes_build(&flat, mw_units_build(&flat));
     choose_blocks(classes);
     mw_blocks_name(classes);

@@ -13,11 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_STEPS = 1 << 26 /* after them every module in a circle is opened */ };
+
 typedef struct {
     MwFlat *flat;
     int *item_of;      /* [ops] the item of the unit being ordered that holds the operation */
     int *unit_of;      /* [ops] the number of that unit */
     int units;         /* numbered so far */
+    int *from;         /* [ops] the last question whether a module is parted that reached it */
+    int froms;         /* such questions so far */
+    int64_t steps;     /* operations looked at for them, at most MAX_STEPS */
     int position;      /* of the next operation */
     MwNameMap is_name; /* last components of weights -> whether each can be a name, plus 1 */
 } Builder;
@@ -154,19 +159,74 @@ static MwSequence *new_order(Builder *builder, const MwModuleUnit *unit, const P
     return order;
 }
 
-/* Replaces modules that are in circles by what they hold. Returns whether there were any. */
+static int last_op(const MwFlat *flat, int module)
+{
+    const MwFlatModule *m = &flat->modules.at[module];
+    int last = m->ops.count ? mw_vec_last(&m->ops) : -1;
+    for (int i = 0; i < m->children.count; i++)
+        last = (int)mw_max(last, last_op(flat, m->children.at[i]));
+    return last;
+}
+
+/* Whether operation `before`, which another comes after, is in item i, or computed from it by other
+ * items. */
+static bool comes_from(const Builder *builder, int before, int i)
+{
+    if (builder->unit_of[before] != builder->units ||
+        mw_flat_is_declaration(&builder->flat->ops.at[before]))
+        return false;
+    return builder->item_of[before] == i || builder->from[before] == builder->froms;
+}
+
+/* Whether item i, a module whose operations begin with `first`, takes what others compute from what
+ * it gives: its operations cannot run one after another. */
+static bool is_parted(Builder *builder, const Part *part, int i, int first)
+{
+    const MwFlat *flat = builder->flat;
+    const int last = last_op(flat, part->module);
+    builder->froms++;
+    builder->steps += last - first;
+    if (builder->steps > MAX_STEPS)
+        return true;
+    for (int n = first; n <= last; n++) {
+        const MwFlatOp *op = &flat->ops.at[n];
+        if (builder->unit_of[n] != builder->units || mw_flat_is_declaration(op))
+            continue;
+        const bool is_inside = builder->item_of[n] == i;
+        for (int k = -1; k < op->uses.count; k++) {
+            const int before = k < 0 ? op->after : flat->values.at[op->uses.at[k]].op;
+            if (before < 0 || !comes_from(builder, before, i))
+                continue;
+            if (!is_inside)
+                builder->from[n] = builder->froms;
+            else if (builder->item_of[before] != i)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Replaces modules that are in circles by what they hold: those that are parted, or if none is,
+ * all. Returns whether there were any. */
 static bool open_circles(Builder *builder, MwModuleUnit *unit, MwSequence *order, Parts *parts)
 {
     Parts opened = {0};
+    bool *is_open = MW_NEW(builder->flat->arena, bool, parts->count);
     mw_sequence_find_circles(order);
-    bool any = false;
+    bool any = false, any_parted = false;
     for (int i = 0; i < parts->count; i++) {
-        if (parts->at[i].op >= 0 || !order->items[i].in_circle) {
-            mw_vec_push(builder->flat->arena, &opened, parts->at[i]);
+        if (parts->at[i].op >= 0 || !order->items[i].in_circle)
             continue;
-        }
         any = true;
-        add_parts(builder, unit, parts->at[i].module, &opened);
+        is_open[i] = is_parted(builder, &parts->at[i], i, order->items[i].rank);
+        any_parted |= is_open[i];
+    }
+    for (int i = 0; i < parts->count; i++) {
+        const bool in_circle = parts->at[i].op < 0 && order->items[i].in_circle;
+        if (is_open[i] || (in_circle && !any_parted))
+            add_parts(builder, unit, parts->at[i].module, &opened);
+        else
+            mw_vec_push(builder->flat->arena, &opened, parts->at[i]);
     }
     *parts = opened;
     return any;
@@ -288,6 +348,7 @@ MwModuleUnit *mw_units_build(MwFlat *flat)
     Builder builder = {.flat = flat,
                        .item_of = MW_NEW(flat->arena, int, flat->ops.count),
                        .unit_of = MW_NEW(flat->arena, int, flat->ops.count),
+                       .from = MW_NEW(flat->arena, int, flat->ops.count),
                        .is_name = {.arena = flat->arena}};
     MwModuleUnit *model = build_unit(&builder, NULL, 0);
     find_last_uses(flat);
