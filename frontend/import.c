@@ -11,15 +11,34 @@
 #include <errno.h>
 #include <string.h>
 
-/* Whether the text, in the place of the source `name`, is the model of `graph`. What is wrong with
- * it is no fault of the user's. */
-static bool is_model(MwArena *arena, MwInterner *interner, const char *name, const MwText *text,
-                     const MwGraph *graph)
+/* Whether the model can have another batch: of the size that is so called, if there is one. */
+static bool has_batch(MwArena *arena, MwInterner *interner, const MwSource *source,
+                      const MwItems *items)
 {
+    for (int i = 0; i < items->count; i++) {
+        const MwItem *item = &items->at[i];
+        if (item->kind != MW_ITEM_SIZE || strcmp(item->name.text, MW_OUTLINE_BATCH) != 0)
+            continue;
+        const MwDefine define = {MW_OUTLINE_BATCH,
+                                 mw_arena_printf(arena, "%lld", (long long)item->value->i + 1)};
+        return mw_graph_parse(arena, interner, source, &define, 1, mw_diags_new(arena)) != NULL;
+    }
+    return true;
+}
+
+/* Writes the outline of the flat items into `text`, which is empty. False if it does not mean the
+ * model of `graph`, or has a batch that cannot be another. */
+static bool write_outline(MwArena *arena, const MwGraph *graph, const MwItems *flat,
+                          const char *name, bool with_batch, MwText *text)
+{
+    const MwItems outline = mw_outline(arena, graph->interner, flat, with_batch);
+    text->bytes = 0;
+    mw_items_print(text, &outline);
     const MwSource source = {.name = name, .text = text->at, .bytes = text->bytes};
-    MwDiags *diags = mw_diags_new(arena);
-    const MwGraph *other = mw_graph_parse(arena, interner, &source, NULL, 0, diags);
-    return other && mw_graph_same(arena, graph, other);
+    const MwGraph *other =
+        mw_graph_parse(arena, graph->interner, &source, NULL, 0, mw_diags_new(arena));
+    return other && mw_graph_same(arena, graph, other) &&
+           (!with_batch || has_batch(arena, graph->interner, &source, &outline));
 }
 
 bool mw_import_source(MwArena *arena, const MwSource *source, MwText *text, MwDiags *diags)
@@ -29,10 +48,9 @@ bool mw_import_source(MwArena *arena, const MwSource *source, MwText *text, MwDi
     const MwGraph *graph = mw_graph_parse(arena, interner, source, NULL, 0, diags);
     if (!graph || !mw_source_parse(arena, interner, source, diags, &flat))
         return false;
-    const MwItems outline = mw_outline(arena, interner, &flat);
     MwText written = {.arena = arena};
-    mw_items_print(&written, &outline);
-    if (!is_model(arena, interner, source->name, &written, graph)) {
+    if (!write_outline(arena, graph, &flat, source->name, true, &written) &&
+        !write_outline(arena, graph, &flat, source->name, false, &written)) {
         mw_diag_warning(diags, mw_span_none(),
                         "%s: no structure was found that means the same model, which is a fault of "
                         "meshwright; the flat model is written",

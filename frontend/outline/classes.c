@@ -146,6 +146,32 @@ static int find_parameter(const MwFlatConstants *rows, int count, int column, Mw
     return -1;
 }
 
+static int find_role(const MwFlatConstants *row, const MwInts *columns, const char *role)
+{
+    for (int p = 0; p < columns->count; p++) {
+        const char *other = row->at[columns->at[p]].role;
+        if (other && strcmp(other, role) == 0)
+            return p;
+    }
+    return -1;
+}
+
+/* Parameters stand in the order of the text, but inputs before outputs, as everywhere. */
+static void put_inputs_first(MwClass *class, const MwFlatConstants *row, MwInts *columns)
+{
+    const int outputs = find_role(row, columns, "outputs");
+    const int inputs = find_role(row, columns, "inputs");
+    if (outputs < 0 || inputs < outputs)
+        return;
+    const int column = columns->at[outputs];
+    columns->at[outputs] = columns->at[inputs];
+    columns->at[inputs] = column;
+    for (int c = 0; c < class->constant_count; c++) {
+        int *param = &class->parameter_of[c];
+        *param = *param == outputs ? inputs : *param == inputs ? outputs : *param;
+    }
+}
+
 static void find_parameters(const MwFlat *flat, MwClass *class)
 {
     const int count = class->units.count;
@@ -168,6 +194,7 @@ static void find_parameters(const MwFlat *flat, MwClass *class)
         class->parameter_of[c] = first.count;
         mw_vec_push(flat->arena, &first, c);
     }
+    put_inputs_first(class, &rows[0], &first);
     class->parameter_count = first.count;
     for (int i = 0; i < count; i++)
         for (int p = 0; p < first.count; p++)

@@ -10,6 +10,10 @@ enum { MAX_MODULE_DEPTH = 32 /* components of a module's path; those below are p
 /* Functions that draw random numbers (frontend/functions/random.c). */
 static const char *const random_functions[] = {"dropout", "uniform", "normal", "bernoulli"};
 
+/* Functions whose second argument is a shape, and the role of its first element. */
+static const char *const shapers[] = {"reshape", "broadcast", "constant"};
+static const char shape_role[] = "shape";
+
 /* Annotations that describe the nodes of a dump. */
 static const char *const dump_annotations[] = {"phase", "scope", "repeat", "layer"};
 
@@ -86,7 +90,8 @@ static void scan_name(Scan *scan, const char *name)
 
 static void scan_constant(Scan *scan, const MwExpr *expr, const char *role)
 {
-    mw_vec_push(scan->reader->flat->arena, &scan->op->constants, ((MwFlatConstant){expr, role}));
+    mw_vec_push(scan->reader->flat->arena, &scan->op->constants,
+                ((MwFlatConstant){.expr = expr, .role = role}));
     mw_text_add(&scan->shape, expr->kind == MW_EXPR_INT     ? "#i"
                               : expr->kind == MW_EXPR_FLOAT ? "#f"
                                                             : "#b");
@@ -94,8 +99,9 @@ static void scan_constant(Scan *scan, const MwExpr *expr, const char *role)
 
 static void scan_list(Scan *scan, const MwExprs *exprs, const char *role)
 {
+    const bool is_shape = role && strcmp(role, shape_role) == 0;
     for (int i = 0; i < exprs->count; i++) {
-        scan_expr(scan, exprs->at[i], role);
+        scan_expr(scan, exprs->at[i], is_shape && i ? "size" : role);
         mw_text_add(&scan->shape, ",");
     }
 }
@@ -118,12 +124,13 @@ static void scan_index(Scan *scan, const MwExpr *expr)
     mw_text_add(&scan->shape, "]");
 }
 
-static void scan_args(Scan *scan, const MwArgs *args)
+/* `shapes`: whether the second argument by position is a shape. */
+static void scan_args(Scan *scan, const MwArgs *args, bool shapes)
 {
     for (int i = 0; i < args->count; i++) {
         const char *key = args->at[i].key.text;
         mw_text_printf(&scan->shape, "%s=", key ? key : "");
-        scan_expr(scan, args->at[i].value, key);
+        scan_expr(scan, args->at[i].value, !key && shapes && i == 1 ? shape_role : key);
         mw_text_add(&scan->shape, ",");
     }
 }
@@ -133,7 +140,7 @@ static void scan_call(Scan *scan, const MwExpr *expr)
     const char *callee = expr->call.callee.text;
     scan->op->is_random |= is_among(callee, random_functions, MW_COUNT(random_functions));
     mw_text_printf(&scan->shape, "%s(", callee);
-    scan_args(scan, &expr->call.args);
+    scan_args(scan, &expr->call.args, is_among(callee, shapers, MW_COUNT(shapers)));
     mw_text_add(&scan->shape, ")");
 }
 

@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
     const MwExpr *expr;
     const char *role; /* NULL: unknown */
+    bool is_batch;    /* it is the size of the batch: mw_flat_find_batch */
 } MwFlatConstant;
 
 typedef MW_VEC(MwFlatConstant) MwFlatConstants;
@@ -63,6 +64,10 @@ bool mw_flat_read(MwFlat *flat, const MwItems *items);
 /* Sets the roles of the dimensions of matrices, which mw_flat_read calls by their place (roles.c).
  * */
 void mw_flat_find_roles(MwFlat *flat);
+/* Marks the constants that are the size of the batch, as far as their places say: the first
+ * dimension of inputs, if it is the same of all, and of shapes. Returns the size; 0: there is no
+ * such one. */
+int64_t mw_flat_find_batch(MwFlat *flat);
 
 /* Whether the value of an option of `train` is a word of its own, not a name to look up. */
 bool mw_flat_is_word_option(const char *key);

@@ -129,10 +129,14 @@ static MwExpr *add_operand(Writer *writer, MwPiece *piece, int value)
     return inner->expr;
 }
 
-static MwExpr *constant_expr(const Place *place, int constant, const MwExpr *expr)
+static MwExpr *constant_expr(const Writer *writer, const Place *place, int number,
+                             const MwFlatConstant *constant)
 {
-    const int param = place->class->parameter_of[constant];
-    return param < 0 ? (MwExpr *)expr : place->args[param];
+    const int param = place->class->parameter_of[number];
+    if (param >= 0)
+        return place->args[param];
+    return constant->is_batch ? mw_new_name_expr(writer->outliner->arena, writer->outliner->batch)
+                              : (MwExpr *)constant->expr;
 }
 
 static MwExpr *copy_name(Copy *copy, const MwExpr *expr)
@@ -141,9 +145,11 @@ static MwExpr *copy_name(Copy *copy, const MwExpr *expr)
     return value < 0 ? (MwExpr *)expr : add_operand(copy->writer, copy->piece, value);
 }
 
-static MwExpr *copy_constant(Copy *copy, const MwExpr *expr)
+static MwExpr *copy_constant(Copy *copy)
 {
-    return constant_expr(copy->place, copy->place->constant + copy->constant++, expr);
+    const int k = copy->constant++;
+    return constant_expr(copy->writer, copy->place, copy->place->constant + k,
+                         &copy->op->constants.at[k]);
 }
 
 static void copy_list(Copy *copy, MwExprs *list)
@@ -186,7 +192,7 @@ static MwExpr *copy_expr(Copy *copy, const MwExpr *from)
     if (from->kind == MW_EXPR_NAME)
         return copy_name(copy, from);
     if (from->kind == MW_EXPR_INT || from->kind == MW_EXPR_FLOAT || from->kind == MW_EXPR_BOOL)
-        return copy_constant(copy, from);
+        return copy_constant(copy);
     MwExpr *expr = mw_arena_dup(copy->writer->outliner->arena, from, sizeof *from);
     switch (from->kind) {
     case MW_EXPR_LIST:
@@ -365,7 +371,15 @@ static void part_scopes(Writer *writer, const MwInts *uses, int calls, bool has_
             write_waiting(writer, uses->at[i]);
 }
 
-/* Writes pieces that the expression holds as statements before it, where it is too long or deep.
+/* Whether two expressions call the same. */
+static bool is_alike(const MwExpr *a, const MwExpr *b)
+{
+    return a->kind == MW_EXPR_CALL && b->kind == MW_EXPR_CALL &&
+           a->call.callee.text == b->call.callee.text;
+}
+
+/* Writes pieces that the expression holds as statements before it, where it is too long or deep:
+ * the worst, and those like it, so that operands of one kind look alike.
  * Returns whether there were any: the expression is then to be made anew. */
 static bool part_expr(Writer *writer, const MwPiece *piece, const MwInts *uses)
 {
@@ -374,9 +388,15 @@ static bool part_expr(Writer *writer, const MwPiece *piece, const MwInts *uses)
     if (!is_deep && (size_t)columns(writer, piece->expr) + scope <= MAX_LINE)
         return false;
     const int worst = find_worst(writer, uses, is_deep);
-    if (worst >= 0)
-        write_waiting(writer, worst);
-    return worst >= 0;
+    if (worst < 0)
+        return false;
+    const MwExpr *expr = writer->outliner->pending[worst]->expr;
+    for (int i = 0; i < uses->count; i++) {
+        const MwPiece *other = writer->outliner->pending[uses->at[i]];
+        if (uses->at[i] == worst || (other && is_alike(expr, other->expr)))
+            write_waiting(writer, uses->at[i]);
+    }
+    return true;
 }
 
 /* ---- items ---- */
@@ -533,7 +553,7 @@ static MwExpr *const *inner_args(Writer *writer, const Place *place, const MwMod
 {
     MwExpr **args = MW_NEW(writer->outliner->arena, MwExpr *, unit->args.count);
     for (int p = 0; p < unit->args.count; p++)
-        args[p] = constant_expr(place, place->constant + p, unit->args.at[p].expr);
+        args[p] = constant_expr(writer, place, place->constant + p, &unit->args.at[p]);
     return args;
 }
 

@@ -42,6 +42,7 @@ typedef struct {
     MwArena *arena;
     MwInterner *interner;
     MwItems sizes;            /* counts of repeats */
+    const char *batch;        /* the size of the batch */
     MwNameMap taken;          /* names that no value may have: sizes and words */
     MwNameMap file_names;     /* of blocks, which no size should have besides */
     int *uses;                /* [values] in the body being written */

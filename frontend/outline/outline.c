@@ -188,24 +188,40 @@ static MwItems write_items(MwOutliner *outliner, const MwItems *flat)
     return items;
 }
 
-MwItems mw_outline(MwArena *arena, MwInterner *interner, const MwItems *items)
+/* Makes the batch a size, unless the model has a size or a word of that name. */
+static void add_batch(MwOutliner *outliner)
+{
+    outliner->batch = mw_intern(outliner->interner, MW_OUTLINE_BATCH);
+    if (!mw_outliner_is_free(outliner, outliner->batch))
+        return;
+    MwExpr *value = mw_new_expr(outliner->arena, MW_EXPR_INT);
+    value->i = mw_flat_find_batch(outliner->flat);
+    if (!value->i)
+        return;
+    mw_name_map_add(&outliner->taken, outliner->batch);
+    mw_vec_push(outliner->arena, &outliner->sizes,
+                ((MwItem){.kind = MW_ITEM_SIZE, .name.text = outliner->batch, .value = value}));
+}
+
+MwItems mw_outline(MwArena *arena, MwInterner *interner, const MwItems *items, bool with_batch)
 {
     MwFlat flat = {.arena = arena, .interner = interner};
     if (!mw_flat_read(&flat, items))
         return *items;
     mw_flat_find_roles(&flat);
-    MwClasses *classes = mw_classes_build(&flat, mw_units_build(&flat));
-    choose_blocks(classes);
-    mw_blocks_name(classes);
-    mw_vec_last(&classes->classes).name = flat.name;
-    MwOutliner outliner = {.classes = classes,
-                           .flat = &flat,
+    MwOutliner outliner = {.flat = &flat,
                            .arena = arena,
                            .interner = interner,
                            .taken = flat.words,
-                           .file_names = {.arena = arena},
-                           .uses = MW_NEW(arena, int, flat.values.count),
-                           .pending = MW_NEW(arena, struct MwPiece *, flat.values.count),
-                           .named = mw_lines_new_names(arena, flat.values.count)};
+                           .file_names = {.arena = arena}};
+    if (with_batch)
+        add_batch(&outliner); /* before classes hold constants */
+    outliner.classes = mw_classes_build(&flat, mw_units_build(&flat));
+    choose_blocks(outliner.classes);
+    mw_blocks_name(outliner.classes);
+    mw_vec_last(&outliner.classes->classes).name = flat.name;
+    outliner.uses = MW_NEW(arena, int, flat.values.count);
+    outliner.pending = MW_NEW(arena, struct MwPiece *, flat.values.count);
+    outliner.named = mw_lines_new_names(arena, flat.values.count);
     return write_items(&outliner, items);
 }

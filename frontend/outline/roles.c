@@ -110,3 +110,42 @@ void mw_flat_find_roles(MwFlat *flat)
         if (flat->ops.at[i].statement->kind == MW_STATEMENT_LET)
             find_in_expr(&finder, flat->ops.at[i].statement->let.value);
 }
+
+static const MwExpr *first_dimension(const MwFlatOp *op)
+{
+    const MwExprs *dims = &op->statement->declare.type.dims;
+    return dims->count && dims->at[0]->kind == MW_EXPR_INT ? dims->at[0] : NULL;
+}
+
+/* The first dimension that all inputs of the batch have; 0: they have several, or none. */
+static int64_t shared_batch(const MwFlat *flat)
+{
+    int64_t batch = 0;
+    for (int i = 0; i < flat->ops.count; i++) {
+        const MwFlatOp *op = &flat->ops.at[i];
+        if (op->statement->kind != MW_STATEMENT_INPUT || op->statement->annotations.count)
+            continue;
+        const MwExpr *first = first_dimension(op);
+        if (!first || (batch && first->i != batch))
+            return 0;
+        batch = first->i;
+    }
+    return batch;
+}
+
+int64_t mw_flat_find_batch(MwFlat *flat)
+{
+    const int64_t batch = shared_batch(flat);
+    for (int i = 0; i < flat->ops.count && batch; i++) {
+        MwFlatOp *op = &flat->ops.at[i];
+        if (op->statement->kind == MW_STATEMENT_INPUT)
+            op->constants.at[0].is_batch = !op->statement->annotations.count;
+        for (int k = 0; k < op->constants.count && op->statement->kind == MW_STATEMENT_LET; k++) {
+            MwFlatConstant *constant = &op->constants.at[k];
+            const bool is_first = constant->role && strcmp(constant->role, "shape") == 0;
+            constant->is_batch =
+                is_first && constant->expr->kind == MW_EXPR_INT && constant->expr->i == batch;
+        }
+    }
+    return batch;
+}
