@@ -3,8 +3,8 @@
  * for the statement that uses it, and becomes part of that if the line stays short and clear. */
 #include "frontend/outline/lines.h"
 
-#include "base/text.h"
-#include "frontend/syntax/print.h"
+#include "frontend/outline/name.h"
+#include "frontend/outline/pieces.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,50 +15,6 @@ enum {
     MAX_PIECE = 64,  /* columns of a piece */
     MAX_NESTING = 3, /* calls in calls, where pieces are in pieces */
 };
-
-/* An expression, the values that it names, and what else matters where it may stand. */
-typedef struct MwPiece MwPiece;
-struct MwPiece {
-    int value; /* that it computes; -1: several, or none */
-    MwExpr *expr;
-    MwValueRefs refs;
-    const char *scope; /* that its one call of a block says; NULL: none does */
-    int calls;         /* of blocks */
-    bool is_random;
-    const char *wanted; /* MwOutlineLine */
-    bool is_step;
-};
-
-/* Where the writing is: in a body, or the body of a repeat in it. */
-typedef struct {
-    MwOutliner *outliner;
-    MwOutlineBody *body;
-    MwOutlineLines declarations, lines;
-    int waiting_random; /* a value whose piece draws random numbers; -1: none */
-} Writer;
-
-/* A unit whose items are being written into a body. */
-typedef struct {
-    const MwModuleUnit *unit;
-    const MwClass *class;
-    MwExpr *const *args; /* of the class */
-    const char *prefix;  /* of scopes and weights: "" or "transformer." */
-    int constant;        /* the next constant of the class */
-} Place;
-
-MwExpr *mw_new_expr(MwArena *arena, MwExprKind kind)
-{
-    MwExpr *expr = MW_NEW(arena, MwExpr, 1);
-    expr->kind = kind;
-    return expr;
-}
-
-MwExpr *mw_new_name_expr(MwArena *arena, const char *name)
-{
-    MwExpr *expr = mw_new_expr(arena, MW_EXPR_NAME);
-    expr->text = name;
-    return expr;
-}
 
 /* ---- how often values are used in a body ---- */
 
@@ -98,163 +54,9 @@ static void count_uses(MwOutliner *outliner, const MwModuleUnit *unit, int sign)
     }
 }
 
-/* ---- expressions ---- */
-
-/* An expression of an operation being copied with other values and constants in it. */
-typedef struct {
-    Writer *writer;
-    Place *place;
-    const MwFlatOp *op;
-    int name, constant; /* next of the operation */
-    MwPiece *piece;     /* that the copy is for */
-} Copy;
-
-static MwExpr *copy_expr(Copy *copy, const MwExpr *expr);
-
-/* The value as an operand of the piece: its own piece, or its name. */
-static MwExpr *add_operand(Writer *writer, MwPiece *piece, int value)
-{
-    MwOutliner *outliner = writer->outliner;
-    const MwPiece *inner = outliner->pending[value];
-    if (!inner) {
-        MwExpr *name = mw_new_name_expr(outliner->arena, mw_value_word(outliner, value));
-        mw_vec_push(outliner->arena, &piece->refs, ((MwValueRef){name, value}));
-        return name;
-    }
-    for (int i = 0; i < inner->refs.count; i++)
-        mw_vec_push(outliner->arena, &piece->refs, inner->refs.at[i]);
-    piece->scope = piece->scope ? piece->scope : inner->scope;
-    piece->calls += inner->calls;
-    piece->is_random |= inner->is_random;
-    return inner->expr;
-}
-
-static MwExpr *constant_expr(const Writer *writer, const Place *place, int number,
-                             const MwFlatConstant *constant)
-{
-    const int param = place->class->parameter_of[number];
-    if (param >= 0)
-        return place->args[param];
-    return constant->is_batch ? mw_new_name_expr(writer->outliner->arena, writer->outliner->batch)
-                              : (MwExpr *)constant->expr;
-}
-
-static MwExpr *copy_name(Copy *copy, const MwExpr *expr)
-{
-    const int value = copy->op->names.at[copy->name++];
-    return value < 0 ? (MwExpr *)expr : add_operand(copy->writer, copy->piece, value);
-}
-
-static MwExpr *copy_constant(Copy *copy)
-{
-    const int k = copy->constant++;
-    return constant_expr(copy->writer, copy->place, copy->place->constant + k,
-                         &copy->op->constants.at[k]);
-}
-
-static void copy_list(Copy *copy, MwExprs *list)
-{
-    const MwExprs from = *list;
-    *list = (MwExprs){0};
-    for (int i = 0; i < from.count; i++)
-        mw_vec_push(copy->writer->outliner->arena, list, copy_expr(copy, from.at[i]));
-}
-
-static void copy_args(Copy *copy, MwArgs *args)
-{
-    const MwArgs from = *args;
-    *args = (MwArgs){0};
-    for (int i = 0; i < from.count; i++)
-        mw_vec_push(copy->writer->outliner->arena, args,
-                    ((MwArg){from.at[i].key, copy_expr(copy, from.at[i].value)}));
-}
-
-static void copy_index(Copy *copy, MwExpr *expr)
-{
-    const MwIndexItems from = expr->index.items;
-    expr->index.of = copy_expr(copy, expr->index.of);
-    expr->index.items = (MwIndexItems){0};
-    for (int i = 0; i < from.count; i++) {
-        MwIndexItem item = from.at[i];
-        item.at = copy_expr(copy, item.at);
-        item.begin = copy_expr(copy, item.begin);
-        item.end = copy_expr(copy, item.end);
-        item.stride = copy_expr(copy, item.stride);
-        mw_vec_push(copy->writer->outliner->arena, &expr->index.items, item);
-    }
-}
-
-/* Copies an expression, which may be NULL, in the order of flat.c. */
-static MwExpr *copy_expr(Copy *copy, const MwExpr *from)
-{
-    if (!from)
-        return NULL;
-    if (from->kind == MW_EXPR_NAME)
-        return copy_name(copy, from);
-    if (from->kind == MW_EXPR_INT || from->kind == MW_EXPR_FLOAT || from->kind == MW_EXPR_BOOL)
-        return copy_constant(copy);
-    MwExpr *expr = mw_arena_dup(copy->writer->outliner->arena, from, sizeof *from);
-    switch (from->kind) {
-    case MW_EXPR_LIST:
-        copy_list(copy, &expr->list);
-        break;
-    case MW_EXPR_EACH:
-        expr->each.over = copy_expr(copy, from->each.over);
-        expr->each.value = copy_expr(copy, from->each.value);
-        break;
-    case MW_EXPR_INDEX:
-        copy_index(copy, expr);
-        break;
-    case MW_EXPR_UNARY:
-        expr->unary.operand = copy_expr(copy, from->unary.operand);
-        break;
-    case MW_EXPR_BINARY:
-        expr->binary.left = copy_expr(copy, from->binary.left);
-        expr->binary.right = copy_expr(copy, from->binary.right);
-        break;
-    case MW_EXPR_CALL:
-        copy_args(copy, &expr->call.args);
-        break;
-    default:
-        break;
-    }
-    return expr;
-}
-
-/* How many calls stand in one another. */
-static int nesting(const MwExpr *expr)
-{
-    int most = 0;
-    switch (expr->kind) {
-    case MW_EXPR_UNARY:
-        return nesting(expr->unary.operand);
-    case MW_EXPR_BINARY:
-        return (int)mw_max(nesting(expr->binary.left), nesting(expr->binary.right));
-    case MW_EXPR_INDEX:
-        return nesting(expr->index.of);
-    case MW_EXPR_LIST:
-        for (int i = 0; i < expr->list.count; i++)
-            most = (int)mw_max(most, nesting(expr->list.at[i]));
-        return most;
-    case MW_EXPR_CALL:
-        for (int i = 0; i < expr->call.args.count; i++)
-            most = (int)mw_max(most, nesting(expr->call.args.at[i].value));
-        return most + 1;
-    default:
-        return 0;
-    }
-}
-
-static int columns(const Writer *writer, const MwExpr *expr)
-{
-    MwText text = {.arena = writer->outliner->arena};
-    mw_expr_print(&text, expr);
-    return (int)text.bytes;
-}
-
 /* ---- lines ---- */
 
-static MwExpr *scope_expr(const Writer *writer, const char *path)
+static MwExpr *scope_expr(const MwLineWriter *writer, const char *path)
 {
     static const char *const values[] = {"and", "or", "not", "true", "false"};
     bool is_name = isalpha((unsigned char)*path) || *path == '_';
@@ -272,21 +74,21 @@ static MwExpr *scope_expr(const Writer *writer, const char *path)
     return expr;
 }
 
-static void add_annotation(const Writer *writer, MwArgs *annotations, const char *key,
+static void add_annotation(const MwLineWriter *writer, MwArgs *annotations, const char *key,
                            MwExpr *value)
 {
     const MwName name = {.text = mw_intern(writer->outliner->interner, key)};
     mw_vec_push(writer->outliner->arena, annotations, ((MwArg){name, value}));
 }
 
-static MwStatement *new_statement(const Writer *writer, MwStatementKind kind)
+static MwStatement *new_statement(const MwLineWriter *writer, MwStatementKind kind)
 {
     MwStatement *statement = MW_NEW(writer->outliner->arena, MwStatement, 1);
     statement->kind = kind;
     return statement;
 }
 
-static MwOutlineLine *add_line(Writer *writer, MwStatement *statement, const MwPiece *piece)
+static MwOutlineLine *add_line(MwLineWriter *writer, MwStatement *statement, const MwPiece *piece)
 {
     MwOutlineLine *line = mw_vec_add(writer->outliner->arena, &writer->lines);
     *line = (MwOutlineLine){.statement = statement};
@@ -301,7 +103,7 @@ static MwOutlineLine *add_line(Writer *writer, MwStatement *statement, const MwP
 }
 
 /* Writes a piece as a statement of its own that gives `values`. */
-static void write_let(Writer *writer, const MwPiece *piece, const int *values, int count,
+static void write_let(MwLineWriter *writer, const MwPiece *piece, const int *values, int count,
                       const MwArgs *annotations)
 {
     MwStatement *statement = new_statement(writer, MW_STATEMENT_LET);
@@ -313,7 +115,7 @@ static void write_let(Writer *writer, const MwPiece *piece, const int *values, i
         mw_vec_push(writer->outliner->arena, &line->results, values[i]);
 }
 
-static void write_waiting(Writer *writer, int value)
+static void write_waiting(MwLineWriter *writer, int value)
 {
     MwPiece *piece = writer->outliner->pending[value];
     writer->outliner->pending[value] = NULL;
@@ -331,7 +133,7 @@ static bool takes(const MwInts *values, int value)
 }
 
 /* Draws keep their order: a piece that draws waits for the next item alone. */
-static void write_waiting_random(Writer *writer, const MwInts *uses)
+static void write_waiting_random(MwLineWriter *writer, const MwInts *uses)
 {
     if (writer->waiting_random >= 0 && !takes(uses, writer->waiting_random))
         write_waiting(writer, writer->waiting_random);
@@ -339,14 +141,14 @@ static void write_waiting_random(Writer *writer, const MwInts *uses)
 
 /* Of the pieces among `uses` the one that is best written as a statement before, since the
  * expression that holds them all would be too long or too deep; -1: there is none. */
-static int find_worst(const Writer *writer, const MwInts *uses, bool by_nesting)
+static int find_worst(const MwLineWriter *writer, const MwInts *uses, bool by_nesting)
 {
     int worst = -1, most = -1;
     for (int i = 0; i < uses->count; i++) {
         const MwPiece *piece = writer->outliner->pending[uses->at[i]];
         const int badness = !piece       ? -1
-                            : by_nesting ? nesting(piece->expr)
-                                         : columns(writer, piece->expr);
+                            : by_nesting ? mw_expr_nesting(piece->expr)
+                                         : mw_expr_columns(writer->outliner->arena, piece->expr);
         if (badness > most) {
             most = badness;
             worst = uses->at[i];
@@ -358,7 +160,7 @@ static int find_worst(const Writer *writer, const MwInts *uses, bool by_nesting)
 /* A statement has one scope, for its one call of a block: writes pieces that would add calls to it
  * as statements before, all of them, so that operands of one kind look alike. `calls` and
  * `has_scope` are of the statement itself. */
-static void part_scopes(Writer *writer, const MwInts *uses, int calls, bool has_scope)
+static void part_scopes(MwLineWriter *writer, const MwInts *uses, int calls, bool has_scope)
 {
     MwOutliner *outliner = writer->outliner;
     for (int i = 0; i < uses->count; i++) {
@@ -381,11 +183,12 @@ static bool is_alike(const MwExpr *a, const MwExpr *b)
 /* Writes pieces that the expression holds as statements before it, where it is too long or deep:
  * the worst, and those like it, so that operands of one kind look alike.
  * Returns whether there were any: the expression is then to be made anew. */
-static bool part_expr(Writer *writer, const MwPiece *piece, const MwInts *uses)
+static bool part_expr(MwLineWriter *writer, const MwPiece *piece, const MwInts *uses)
 {
     const size_t scope = piece->scope ? strlen(piece->scope) + strlen(" with scope = ") : 0;
-    const bool is_deep = nesting(piece->expr) > MAX_NESTING;
-    if (!is_deep && (size_t)columns(writer, piece->expr) + scope <= MAX_LINE)
+    const bool is_deep = mw_expr_nesting(piece->expr) > MAX_NESTING;
+    if (!is_deep &&
+        (size_t)mw_expr_columns(writer->outliner->arena, piece->expr) + scope <= MAX_LINE)
         return false;
     const int worst = find_worst(writer, uses, is_deep);
     if (worst < 0)
@@ -401,13 +204,14 @@ static bool part_expr(Writer *writer, const MwPiece *piece, const MwInts *uses)
 
 /* ---- items ---- */
 
-static Copy begin_copy(Writer *writer, Place *place, const MwFlatOp *op, MwPiece *piece)
+static MwExprCopy begin_copy(MwLineWriter *writer, MwLinePlace *place, const MwFlatOp *op,
+                             MwPiece *piece)
 {
     *piece = (MwPiece){.value = -1, .is_random = op->is_random};
-    return (Copy){.writer = writer, .place = place, .op = op, .piece = piece};
+    return (MwExprCopy){.writer = writer, .place = place, .op = op, .piece = piece};
 }
 
-static void take_pieces(Writer *writer, const MwInts *uses)
+static void take_pieces(MwLineWriter *writer, const MwInts *uses)
 {
     for (int i = 0; i < uses->count; i++) {
         writer->outliner->pending[uses->at[i]] = NULL;
@@ -417,10 +221,11 @@ static void take_pieces(Writer *writer, const MwInts *uses)
 }
 
 /* Keeps a piece that computes `value` for the statement that uses it, or writes it. */
-static void end_piece(Writer *writer, const MwPiece *piece, int value)
+static void end_piece(MwLineWriter *writer, const MwPiece *piece, int value)
 {
     MwOutliner *outliner = writer->outliner;
-    if (outliner->uses[value] != 1 || columns(writer, piece->expr) > MAX_PIECE) {
+    if (outliner->uses[value] != 1 ||
+        mw_expr_columns(writer->outliner->arena, piece->expr) > MAX_PIECE) {
         write_let(writer, piece, &value, 1, NULL);
         return;
     }
@@ -429,17 +234,17 @@ static void end_piece(Writer *writer, const MwPiece *piece, int value)
         writer->waiting_random = value;
 }
 
-static void write_operation(Writer *writer, Place *place, const MwFlatOp *op)
+static void write_operation(MwLineWriter *writer, MwLinePlace *place, const MwFlatOp *op)
 {
     const MwStatement *statement = op->statement;
     MwArgs annotations;
     MwPiece piece;
     part_scopes(writer, &op->uses, 0, false);
     do {
-        Copy copy = begin_copy(writer, place, op, &piece);
-        piece.expr = copy_expr(&copy, statement->let.value);
+        MwExprCopy copy = begin_copy(writer, place, op, &piece);
+        piece.expr = mw_copy_expr(&copy, statement->let.value);
         annotations = statement->annotations;
-        copy_args(&copy, &annotations);
+        mw_copy_args(&copy, &annotations);
     } while (part_expr(writer, &piece, &op->uses));
     take_pieces(writer, &op->uses);
     if (op->value_count == 1 && !annotations.count) {
@@ -454,48 +259,48 @@ static void write_operation(Writer *writer, Place *place, const MwFlatOp *op)
 
 /* `output NAME = value` or `show`, whose value is named in the same statement if that is its one
  * use. */
-static void write_outside(Writer *writer, Place *place, const MwFlatOp *op)
+static void write_outside(MwLineWriter *writer, MwLinePlace *place, const MwFlatOp *op)
 {
     MwPiece piece;
-    Copy copy = begin_copy(writer, place, op, &piece);
+    MwExprCopy copy = begin_copy(writer, place, op, &piece);
     MwStatement *statement = new_statement(writer, op->statement->kind);
     statement->let.targets = op->statement->let.targets;
-    statement->let.value = copy_expr(&copy, op->statement->let.value);
+    statement->let.value = mw_copy_expr(&copy, op->statement->let.value);
     statement->annotations = op->statement->annotations;
-    copy_args(&copy, &statement->annotations);
+    mw_copy_args(&copy, &statement->annotations);
     take_pieces(writer, &op->uses);
     add_line(writer, statement, &piece);
 }
 
-static void write_assign(Writer *writer, Place *place, const MwFlatOp *op)
+static void write_assign(MwLineWriter *writer, MwLinePlace *place, const MwFlatOp *op)
 {
     for (int i = 0; i < op->uses.count; i++)
         if (writer->outliner->pending[op->uses.at[i]] &&
             writer->outliner->pending[op->uses.at[i]]->scope)
             write_waiting(writer, op->uses.at[i]);
     MwPiece piece;
-    Copy copy = begin_copy(writer, place, op, &piece);
+    MwExprCopy copy = begin_copy(writer, place, op, &piece);
     copy.name = 1; /* the first is the target */
     MwStatement *statement = new_statement(writer, MW_STATEMENT_ASSIGN);
-    statement->assign.value = copy_expr(&copy, op->statement->assign.value);
+    statement->assign.value = mw_copy_expr(&copy, op->statement->assign.value);
     take_pieces(writer, &op->uses);
     MwOutlineLine *line = add_line(writer, statement, &piece);
     mw_vec_push(writer->outliner->arena, &line->results, op->uses.at[0]);
 }
 
-static void write_train(Writer *writer, Place *place, const MwFlatOp *op)
+static void write_train(MwLineWriter *writer, MwLinePlace *place, const MwFlatOp *op)
 {
     MwPiece piece;
-    Copy copy = begin_copy(writer, place, op, &piece);
+    MwExprCopy copy = begin_copy(writer, place, op, &piece);
     MwStatement *statement =
         mw_arena_dup(writer->outliner->arena, op->statement, sizeof *op->statement);
     statement->annotations = (MwArgs){0};
-    statement->train.loss = copy_expr(&copy, op->statement->train.loss);
-    statement->train.optimizer = copy_expr(&copy, op->statement->train.optimizer);
+    statement->train.loss = mw_copy_expr(&copy, op->statement->train.loss);
+    statement->train.optimizer = mw_copy_expr(&copy, op->statement->train.optimizer);
     for (int i = 0; i < op->statement->annotations.count; i++) {
         MwArg option = op->statement->annotations.at[i];
         if (!mw_flat_is_word_option(option.key.text))
-            option.value = copy_expr(&copy, option.value);
+            option.value = mw_copy_expr(&copy, option.value);
         mw_vec_push(writer->outliner->arena, &statement->annotations, option);
     }
     MwOutlineLine *line = add_line(writer, statement, &piece);
@@ -503,7 +308,7 @@ static void write_train(Writer *writer, Place *place, const MwFlatOp *op)
         line->wanted = op->statement->train.loss->text;
 }
 
-static void write_op(Writer *writer, Place *place, const MwFlatOp *op)
+static void write_op(MwLineWriter *writer, MwLinePlace *place, const MwFlatOp *op)
 {
     write_waiting_random(writer, &op->uses);
     switch (op->statement->kind) {
@@ -527,19 +332,19 @@ static void write_op(Writer *writer, Place *place, const MwFlatOp *op)
     place->constant += op->constants.count;
 }
 
-static void write_declaration(Writer *writer, Place *place, const MwFlatOp *op)
+static void write_declaration(MwLineWriter *writer, MwLinePlace *place, const MwFlatOp *op)
 {
     MwOutliner *outliner = writer->outliner;
     MwPiece piece;
-    Copy copy = begin_copy(writer, place, op, &piece);
+    MwExprCopy copy = begin_copy(writer, place, op, &piece);
     MwStatement *statement = mw_arena_dup(outliner->arena, op->statement, sizeof *op->statement);
     const char *name = statement->declare.name.text;
     name = mw_intern_printf(outliner->interner, "%s%s", place->prefix,
                             mw_path_below(outliner->flat, name, place->unit->module));
     statement->declare.name.text = name;
-    copy_list(&copy, &statement->declare.type.dims);
-    statement->declare.init = copy_expr(&copy, statement->declare.init);
-    copy_args(&copy, &statement->annotations);
+    mw_copy_list(&copy, &statement->declare.type.dims);
+    statement->declare.init = mw_copy_expr(&copy, statement->declare.init);
+    mw_copy_args(&copy, &statement->annotations);
     MwOutlineLine *line = mw_vec_add(outliner->arena, &writer->declarations);
     line->statement = statement;
     mw_vec_push(outliner->arena, &line->results, op->first_value);
@@ -549,11 +354,12 @@ static void write_declaration(Writer *writer, Place *place, const MwFlatOp *op)
 }
 
 /* What the parameters of the class of `unit` are in the text around it. */
-static MwExpr *const *inner_args(Writer *writer, const Place *place, const MwModuleUnit *unit)
+static MwExpr *const *inner_args(MwLineWriter *writer, const MwLinePlace *place,
+                                 const MwModuleUnit *unit)
 {
     MwExpr **args = MW_NEW(writer->outliner->arena, MwExpr *, unit->args.count);
     for (int p = 0; p < unit->args.count; p++)
-        args[p] = constant_expr(writer, place, place->constant + p, &unit->args.at[p]);
+        args[p] = mw_place_constant(writer, place, place->constant + p, &unit->args.at[p]);
     return args;
 }
 
@@ -564,7 +370,8 @@ static const char *last_component(const char *path)
     return dot ? dot + 1 : path;
 }
 
-static void make_call(Writer *writer, const Place *place, const MwModuleUnit *unit, MwPiece *piece)
+static void make_call(MwLineWriter *writer, const MwLinePlace *place, const MwModuleUnit *unit,
+                      MwPiece *piece)
 {
     MwOutliner *outliner = writer->outliner;
     const MwClass *class = &outliner->classes->classes.at[unit->class];
@@ -579,13 +386,13 @@ static void make_call(Writer *writer, const Place *place, const MwModuleUnit *un
     MwArgs *args = &piece->expr->call.args;
     for (int j = 0; j < unit->inputs.count; j++)
         mw_vec_push(outliner->arena, args,
-                    ((MwArg){.value = add_operand(writer, piece, unit->inputs.at[j])}));
+                    ((MwArg){.value = mw_piece_operand(writer, piece, unit->inputs.at[j])}));
     MwExpr *const *constants = inner_args(writer, place, unit);
     for (int p = 0; p < unit->args.count; p++)
         mw_vec_push(outliner->arena, args, ((MwArg){.value = constants[p]}));
 }
 
-static void write_call(Writer *writer, const Place *place, const MwModuleUnit *unit)
+static void write_call(MwLineWriter *writer, const MwLinePlace *place, const MwModuleUnit *unit)
 {
     MwPiece piece;
     write_waiting_random(writer, &unit->inputs);
@@ -601,10 +408,10 @@ static void write_call(Writer *writer, const Place *place, const MwModuleUnit *u
         write_let(writer, &piece, unit->outputs.at, unit->outputs.count, NULL);
 }
 
-static void write_items(Writer *writer, Place *place);
+static void write_items(MwLineWriter *writer, MwLinePlace *place);
 
 /* The lines of a list, its declarations first and inputs before weights. */
-static MwOutlineLines all_lines(const Writer *writer)
+static MwOutlineLines all_lines(const MwLineWriter *writer)
 {
     MwOutlineLines lines = {0};
     for (int round = 0; round < 2; round++)
@@ -619,7 +426,7 @@ static MwOutlineLines all_lines(const Writer *writer)
 }
 
 /* A size with the count of a repeat, called by what is repeated. */
-static const char *add_size(Writer *writer, const char *path, int count)
+static const char *add_size(MwLineWriter *writer, const char *path, int count)
 {
     static const char *const layers[] = {"h", "layer", "layers", "block", "blocks"};
     MwOutliner *outliner = writer->outliner;
@@ -641,7 +448,7 @@ static const char *add_size(Writer *writer, const char *path, int count)
     return name;
 }
 
-static void write_repeat(Writer *writer, const Place *place, const MwModuleUnit *unit,
+static void write_repeat(MwLineWriter *writer, const MwLinePlace *place, const MwModuleUnit *unit,
                          const MwRun *run, const MwModuleUnit *last)
 {
     MwOutliner *outliner = writer->outliner;
@@ -652,11 +459,11 @@ static void write_repeat(Writer *writer, const Place *place, const MwModuleUnit 
     const size_t bytes = strlen(path);
     if (!length && bytes)
         path = mw_intern_n(outliner->interner, path, bytes - 1);
-    Writer inner = {.outliner = outliner, .body = writer->body, .waiting_random = -1};
-    Place body = {.unit = unit,
-                  .class = &outliner->classes->classes.at[unit->class],
-                  .args = inner_args(writer, place, unit),
-                  .prefix = ""};
+    MwLineWriter inner = {.outliner = outliner, .body = writer->body, .waiting_random = -1};
+    MwLinePlace body = {.unit = unit,
+                        .class = &outliner->classes->classes.at[unit->class],
+                        .args = inner_args(writer, place, unit),
+                        .prefix = ""};
     write_waiting_random(writer, &(MwInts){0});
     write_items(&inner, &body);
     MwStatement *statement = new_statement(writer, MW_STATEMENT_REPEAT);
@@ -674,18 +481,18 @@ static void write_repeat(Writer *writer, const Place *place, const MwModuleUnit 
 }
 
 /* The items of a unit that is no block, as those of the unit around it. */
-static void write_inside(Writer *writer, const Place *place, const MwModuleUnit *unit)
+static void write_inside(MwLineWriter *writer, const MwLinePlace *place, const MwModuleUnit *unit)
 {
     MwOutliner *outliner = writer->outliner;
-    Place inner = {.unit = unit,
-                   .class = &outliner->classes->classes.at[unit->class],
-                   .args = inner_args(writer, place, unit),
-                   .prefix =
-                       mw_intern_printf(outliner->interner, "%s%s.", place->prefix, unit->name)};
+    MwLinePlace inner = {
+        .unit = unit,
+        .class = &outliner->classes->classes.at[unit->class],
+        .args = inner_args(writer, place, unit),
+        .prefix = mw_intern_printf(outliner->interner, "%s%s.", place->prefix, unit->name)};
     write_items(writer, &inner);
 }
 
-static void write_items(Writer *writer, Place *place)
+static void write_items(MwLineWriter *writer, MwLinePlace *place)
 {
     MwOutliner *outliner = writer->outliner;
     const MwModuleUnit *unit = place->unit;
@@ -709,7 +516,7 @@ static void write_items(Writer *writer, Place *place)
     }
 }
 
-static void write_return(Writer *writer, const MwInts *outputs)
+static void write_return(MwLineWriter *writer, const MwInts *outputs)
 {
     MwStatement *statement;
     MwPiece piece;
@@ -719,7 +526,7 @@ static void write_return(Writer *writer, const MwInts *outputs)
         statement = new_statement(writer, MW_STATEMENT_RETURN);
         for (int i = 0; i < outputs->count; i++)
             mw_vec_push(writer->outliner->arena, &statement->results,
-                        add_operand(writer, &piece, outputs->at[i]));
+                        mw_piece_operand(writer, &piece, outputs->at[i]));
         piece.expr = mw_new_expr(writer->outliner->arena, MW_EXPR_LIST);
         piece.expr->list = statement->results;
         if (outputs->count == 1 || !part_expr(writer, &piece, outputs))
@@ -732,11 +539,11 @@ static void write_return(Writer *writer, const MwInts *outputs)
 void mw_lines_write(MwOutliner *outliner, const MwModuleUnit *unit, MwExpr *const *args,
                     MwOutlineBody *body)
 {
-    Writer writer = {.outliner = outliner, .body = body, .waiting_random = -1};
-    Place place = {.unit = unit,
-                   .class = &outliner->classes->classes.at[unit->class],
-                   .args = args,
-                   .prefix = ""};
+    MwLineWriter writer = {.outliner = outliner, .body = body, .waiting_random = -1};
+    MwLinePlace place = {.unit = unit,
+                         .class = &outliner->classes->classes.at[unit->class],
+                         .args = args,
+                         .prefix = ""};
     count_uses(outliner, unit, 1);
     count_values(outliner, &unit->outputs, 1);
     write_items(&writer, &place);

@@ -2,8 +2,9 @@
 /* The names of values in a body. Every value has a name of its own, but for what a person would
  * write as `x = x + f(x)`: a value may take the name of one that it is computed from and that
  * nothing uses any more, if that name is `x`, or is carried through a repeat. */
-#include "frontend/outline/lines.h"
+#include "frontend/outline/name.h"
 
+#include "frontend/outline/pieces.h"
 #include "frontend/syntax/parse.h"
 #include "frontend/terms/names.h"
 

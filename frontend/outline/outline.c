@@ -7,6 +7,8 @@
 #include "frontend/functions/functions.h"
 #include "frontend/outline/block_name.h"
 #include "frontend/outline/lines.h"
+#include "frontend/outline/name.h"
+#include "frontend/outline/pieces.h"
 #include "frontend/syntax/parse.h"
 
 #include <ctype.h>
