@@ -12,7 +12,7 @@
     COMMAND(explain, "explain why a value is sharded so, or why a layout is not taken")            \
     COMMAND(diff, "show what two plans differ in")                                                 \
     COMMAND(check, "parse and verify a .graph file")                                               \
-    COMMAND(import, "write a flat model as a .graph file with blocks and repeats")                 \
+    COMMAND(import, "make a .graph file of an ONNX model, or of a flat one")                       \
     COMMAND(schedule, "draw a pipeline schedule and compute its bubble")                           \
     COMMAND(export, "write the weights of a checkpoint for other software")                        \
     COMMAND(profile, "measure this machine into a .cluster file")                                  \

@@ -1,16 +1,53 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `meshwright import MODEL -o MODEL.graph`. */
+/* `meshwright import MODEL.onnx|FLAT.graph -o MODEL.graph --weights MODEL.safetensors`. */
+#include "base/file.h"
+#include "base/vec.h"
+#include "frontend/import.h"
 #include "tools/argument.h"
 #include "tools/commands.h"
+#include "tools/import/train.h"
+#include "tools/import/weights_file.h"
 
-#include "frontend/import.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct {
-    const char *model, *output;
+    MwArena *arena;
+    const char *model, *output, *weights, *train;
+    bool is_flat; /* the structure of the model is not looked for */
+    MW_VEC(MwDefine) defines;
 } Options;
 
+enum { OPTION_WEIGHTS = 256, OPTION_TRAIN, OPTION_FLAT };
+
 static const struct argp_option option_list[] = {
-    {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0}, {0}};
+    {"output", 'o', "FILE", 0, "Write the model to FILE instead of standard output", 0},
+    {"weights", OPTION_WEIGHTS, "FILE", 0, "Write the weights to FILE, as safetensors", 0},
+    {"train", OPTION_TRAIN, "LOSS with OPTIMIZER", 0,
+     "Add a train statement to the model, such as 'cross_entropy(logits, labels) with adamw(lr = "
+     "1e-4)'; names that the model lacks become inputs",
+     0},
+    {"flat", OPTION_FLAT, NULL, 0, "Write the model without blocks and repeats", 0},
+    {"define", 'D', "SIZE=VALUE", 0, "Give a size that the model leaves open", 0},
+    {0}};
+
+/* Whether the model is a flat one already, and not an ONNX file. */
+static bool is_graph(const char *path)
+{
+    static const char end[] = ".graph";
+    const size_t length = strlen(path);
+    return length > strlen(end) && strcmp(path + length - strlen(end), end) == 0;
+}
+
+static void add_define(Options *options, const struct argp_state *state, char *text)
+{
+    char *equals = strchr(text, '=');
+    if (!equals || equals == text)
+        argp_error(state, "-D wants SIZE=VALUE, not '%s'", text);
+    *equals = '\0';
+    mw_vec_push(options->arena, &options->defines, ((MwDefine){text, equals + 1}));
+}
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
@@ -18,6 +55,18 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     switch (key) {
     case 'o':
         options->output = arg;
+        return 0;
+    case OPTION_WEIGHTS:
+        options->weights = arg;
+        return 0;
+    case OPTION_TRAIN:
+        options->train = arg;
+        return 0;
+    case OPTION_FLAT:
+        options->is_flat = true;
+        return 0;
+    case 'D':
+        add_define(options, state, mw_arena_strdup(options->arena, arg));
         return 0;
     case ARGP_KEY_ARG:
         if (options->model)
@@ -27,10 +76,45 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!options->model)
             argp_error(state, "which model?");
+        if (is_graph(options->model) &&
+            (options->weights || options->train || options->is_flat || options->defines.count))
+            argp_error(state,
+                       "of a .graph file the structure is found, and no other option is for it");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
+}
+
+/* Reads the ONNX file, writes its weights, and adds its model to `text`. */
+static bool import_onnx(const Options *options, MwText *text, MwDiags *diags)
+{
+    MwOnnxFile file = {.path = options->model,
+                       .defines = options->defines.at,
+                       .define_count = options->defines.count};
+    MwOnnxModel model;
+    file.data = mw_file_read(options->arena, options->model, &file.bytes);
+    if (!file.data) {
+        mw_diag_error(diags, mw_span_none(), "cannot read %s: %s", options->model, strerror(errno));
+        return false;
+    }
+    if (!mw_onnx_import(options->arena, &file, diags, &model) ||
+        (options->train && !mw_import_train(options->arena, &model, options->train, diags)))
+        return false;
+    const MwSource flat = {.name = options->model, .text = model.text, .bytes = model.bytes};
+    if (options->is_flat)
+        mw_text_add_n(text, model.text, model.bytes);
+    else if (!mw_import_source(options->arena, &flat, text, diags))
+        return false;
+    return !options->weights || mw_weights_file_write(options->weights, &model, diags);
+}
+
+static void import(const Options *options, MwDiags *diags)
+{
+    MwText text = {.arena = options->arena};
+    if (is_graph(options->model) ? mw_import_file(options->arena, options->model, &text, diags)
+                                 : import_onnx(options, &text, diags))
+        mw_result_write(options->output, &text, diags);
 }
 
 int mw_command_import(int argc, char **argv)
@@ -38,23 +122,20 @@ int mw_command_import(int argc, char **argv)
     static const struct argp argp = {
         option_list,
         parse_option,
-        "MODEL.graph",
-        "Finds the structure of a flat model, whose names are paths of modules, and writes it as "
-        "a .graph file with blocks and repeats. The new file means the same model, with the same "
-        "names of weights, inputs and outputs.",
+        "MODEL.onnx|FLAT.graph",
+        "Makes a .graph file of an ONNX model, with blocks and repeats, and a file of its weights; "
+        "or "
+        "finds the structure of a flat model, whose names are paths of modules.\v"
+        "docs/import.md says what is imported.",
         NULL,
         NULL,
         NULL};
-    Options options = {0};
+    Options options = {.arena = mw_arena_new()};
     argp_parse(&argp, argc, argv, 0, NULL, &options);
-
-    MwArena *arena = mw_arena_new();
-    MwDiags *diags = mw_diags_new(arena);
-    MwText text = {.arena = arena};
-    if (mw_import_file(arena, options.model, &text, diags))
-        mw_result_write(options.output, &text, diags);
+    MwDiags *diags = mw_diags_new(options.arena);
+    import(&options, diags);
     mw_diags_print(diags, stderr);
-    int status = mw_diags_error_count(diags) != 0;
-    mw_arena_free(&arena);
+    const int status = mw_diags_error_count(diags) != 0;
+    mw_arena_free(&options.arena);
     return status;
 }

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Attention that is made of products and a softmax:
+ *
+ *     softmax(scale * q @ k + mask) @ v,    q [batch, heads, queries, width], k transposed
+ *
+ * The factors may stand before or after the product. */
+#include "frontend/onnx/match.h"
+#include "frontend/onnx/operators.h"
+#include "frontend/onnx/shapes.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What is added to a score so that its key is not attended to, or less. */
+static const double HIDDEN = -1e30;
+
+typedef struct {
+    MwOnnxValue *q, *k, *v; /* k transposed: [batch, heads, width, keys] */
+    double scale;
+    MwOnnxValue *mask; /* NULL: none */
+    bool hides;        /* mask is of bool, and false hides: of a `not` where `inverted` */
+    bool inverted;
+} Attention;
+
+/* The value without factors that are numbers, which scale takes. */
+static MwOnnxValue *without_factors(MwOnnxValue *value, double *scale)
+{
+    for (;;) {
+        double number;
+        MwOnnxValue *other;
+        value = mw_onnx_before_casts(value);
+        const MwOnnxNode *node = mw_onnx_made_by(value, "Mul");
+        if (node && (other = mw_onnx_with_number(node, &number))) {
+            *scale *= number;
+            value = other;
+            continue;
+        }
+        node = mw_onnx_made_by(value, "Div");
+        if (!node || !mw_onnx_constant_number(node->inputs[1], &number))
+            return value;
+        *scale /= number;
+        value = node->inputs[0];
+    }
+}
+
+/* scale * q @ k */
+static bool match_scores(MwOnnxValue *value, Attention *attention)
+{
+    double scale = 1;
+    const MwOnnxNode *product = mw_onnx_made_by(without_factors(value, &scale), "MatMul");
+    if (!product)
+        return false;
+    attention->q = without_factors(product->inputs[0], &scale);
+    attention->k = without_factors(product->inputs[1], &scale);
+    attention->scale = scale;
+    return true;
+}
+
+/* where(mask, scores, -inf), or the other way round. */
+static bool match_choice(MwOnnxValue *value, Attention *attention)
+{
+    const MwOnnxNode *choice = mw_onnx_made_before_casts(value, "Where");
+    for (int i = 1; choice && i <= 2; i++) {
+        double number;
+        if (!mw_onnx_constant_number(choice->inputs[3 - i], &number) || number != -INFINITY ||
+            !match_scores(choice->inputs[i], attention))
+            continue;
+        attention->mask = choice->inputs[0];
+        attention->hides = true;
+        attention->inverted = i == 2;
+        return true;
+    }
+    return false;
+}
+
+/* What stands before the softmax. */
+static bool match_masked(MwOnnxValue *value, Attention *attention)
+{
+    if (match_scores(value, attention) || match_choice(value, attention))
+        return true;
+    const MwOnnxNode *sum = mw_onnx_made_before_casts(value, "Add");
+    for (int i = 0; sum && i < 2; i++)
+        if (match_scores(sum->inputs[i], attention)) {
+            attention->mask = sum->inputs[1 - i];
+            return true;
+        }
+    return false;
+}
+
+/* The softmax, which may have 0 in the place of NaN. */
+static const MwOnnxNode *softmax_of(MwOnnxValue *value)
+{
+    double zero;
+    value = mw_onnx_before_casts(value);
+    const MwOnnxNode *choice = mw_onnx_made_by(value, "Where");
+    if (choice) {
+        const MwOnnxNode *is_nan = mw_onnx_made_by(choice->inputs[0], "IsNaN");
+        if (!is_nan || is_nan->inputs[0] != choice->inputs[2] ||
+            !mw_onnx_constant_number(choice->inputs[1], &zero) || zero != 0)
+            return NULL;
+        value = mw_onnx_before_casts(choice->inputs[2]);
+    }
+    const MwOnnxNode *softmax = mw_onnx_made_by(value, "Softmax");
+    const int64_t axis = softmax ? mw_onnx_int_of(softmax, "axis", -1) : 0;
+    return softmax && (axis == -1 || axis == value->shape.rank - 1) ? softmax : NULL;
+}
+
+/* Whether all are of four dimensions that fit, without any that broadcasts. */
+static bool fits(const Attention *attention)
+{
+    const MwOnnxShape *q = &attention->q->shape, *k = &attention->k->shape,
+                      *v = &attention->v->shape;
+    if (q->rank != 4 || k->rank != 4 || v->rank != 4 || q->type != k->type || q->type != v->type ||
+        !mw_type_is_float(q->type))
+        return false;
+    const bool batches =
+        mw_onnx_dim_equal(&q->dim[0], &k->dim[0]) && mw_onnx_dim_equal(&q->dim[0], &v->dim[0]) &&
+        mw_onnx_dim_equal(&q->dim[1], &k->dim[1]) && mw_onnx_dim_equal(&q->dim[1], &v->dim[1]);
+    return batches && mw_onnx_dim_equal(&q->dim[3], &k->dim[2]) &&
+           mw_onnx_dim_equal(&k->dim[3], &v->dim[2]);
+}
+
+/* ---- Masks ---- */
+
+/* Which keys a constant mask lets each query attend to. */
+typedef struct {
+    int64_t queries, keys;
+    bool *allowed; /* [queries, keys] */
+} Allowed;
+
+/* False where it is no constant of one matrix, says more than that, or hides all keys of a query
+ * behind a number that is finite, which the softmax then shares out. */
+static bool read_mask(MwArena *arena, const Attention *attention, Allowed *allowed)
+{
+    const MwOnnxValue *mask = attention->mask;
+    const MwOnnxTensor *tensor = mask->constant ? mask->constant : mask->stretched;
+    if (!tensor || tensor->symbolic || attention->mask->is_weight || tensor->rank < 2)
+        return false;
+    allowed->queries = tensor->dim[tensor->rank - 2];
+    allowed->keys = tensor->dim[tensor->rank - 1];
+    if (tensor->count != allowed->queries * allowed->keys || tensor->count == 0)
+        return false;
+    allowed->allowed = MW_NEW(arena, bool, tensor->count);
+    for (int64_t row = 0; row < allowed->queries; row++) {
+        bool any = false, all_infinite = true;
+        for (int64_t i = row * allowed->keys; i < (row + 1) * allowed->keys; i++) {
+            const double number = mw_onnx_number(tensor, i);
+            allowed->allowed[i] =
+                attention->hides ? (number != 0) != attention->inverted : number == 0;
+            if (!attention->hides && number != 0 && !(number <= HIDDEN))
+                return false;
+            any |= allowed->allowed[i];
+            all_infinite &= attention->hides || number == -INFINITY;
+        }
+        if (!any && !all_infinite)
+            return false;
+    }
+    return true;
+}
+
+/* Whether query i attends to the keys up to i + offset. */
+static bool is_causal(const Allowed *allowed, int64_t offset)
+{
+    for (int64_t i = 0; i < allowed->queries; i++)
+        for (int64_t k = 0; k < allowed->keys; k++)
+            if (allowed->allowed[i * allowed->keys + k] != (k <= i + offset))
+                return false;
+    return true;
+}
+
+static bool hides_nothing(const Allowed *allowed)
+{
+    for (int64_t i = 0; i < allowed->queries * allowed->keys; i++)
+        if (!allowed->allowed[i])
+            return false;
+    return true;
+}
+
+/* The first row tells the offset of a causal mask. */
+static int64_t first_row_offset(const Allowed *allowed)
+{
+    int64_t offset = -1;
+    while (offset + 1 < allowed->keys && allowed->allowed[offset + 1])
+        offset++;
+    return offset;
+}
+
+static MwOnnxTerm *mask_of(MwOnnxImport *import, const Attention *attention)
+{
+    MwOnnxTerm *mask = mw_onnx_term(import, attention->mask);
+    return attention->inverted ? mw_onnx_emit1(import, &attention->mask->shape, "not #0", mask)
+                               : mask;
+}
+
+/* A mask that is computed as where(condition, 0, -inf) is its condition. */
+static void take_condition(Attention *attention)
+{
+    const MwOnnxNode *choice =
+        attention->hides ? NULL : mw_onnx_made_before_casts(attention->mask, "Where");
+    for (int i = 1; choice && i <= 2; i++) {
+        double shown, hidden;
+        if (!mw_onnx_constant_number(choice->inputs[i], &shown) || shown != 0 ||
+            !mw_onnx_constant_number(choice->inputs[3 - i], &hidden) || hidden != -INFINITY)
+            continue;
+        attention->mask = choice->inputs[0];
+        attention->hides = true;
+        attention->inverted = i == 2;
+        return;
+    }
+}
+
+/* Adds the arguments that the mask gives. `operands` are q, k, v, and then the mask, if it is one.
+ */
+static bool add_mask(MwOnnxImport *import, Attention *attention, MwText *text,
+                     MwOnnxTerm **operands, int *count)
+{
+    Allowed allowed = {0};
+    if (!attention->mask)
+        return true;
+    take_condition(attention);
+    if (read_mask(import->arena, attention, &allowed)) {
+        const int64_t offset = first_row_offset(&allowed);
+        if (hides_nothing(&allowed))
+            return true;
+        if (allowed.queries > 1 && is_causal(&allowed, offset)) {
+            mw_text_add(text, ", causal = true");
+            if (offset)
+                mw_text_printf(text, ", offset = %lld", (long long)offset);
+            return true;
+        }
+    }
+    if (attention->mask->shape.rank > 4 ||
+        (!attention->hides && attention->mask->shape.type != attention->q->shape.type))
+        return false;
+    operands[*count] = mask_of(import, attention);
+    mw_text_printf(text, ", mask = $%d", (*count)++);
+    return true;
+}
+
+/* ---- Keys and values of fewer heads ---- */
+
+/* The node that makes [batch, groups, r, keys, width] of [batch, groups, 1, keys, width], r copies
+ * of each head, if the value is that with its heads in one dimension. */
+static const MwOnnxNode *repeat_of(const MwOnnxValue *value)
+{
+    const MwOnnxNode *merge = mw_onnx_made_before_casts(value, "Reshape");
+    return merge ? mw_onnx_made_by(merge->inputs[0], "Expand") : NULL;
+}
+
+/* The same of a value whose last two dimensions have changed places since. */
+static const MwOnnxNode *repeat_before_transpose(const MwOnnxValue *value)
+{
+    int64_t perm[4];
+    const MwOnnxNode *turn = mw_onnx_made_before_casts(value, "Transpose");
+    if (turn && mw_onnx_ints_of(turn, "perm", perm, 4) == 4 && perm[0] == 0 && perm[1] == 1 &&
+        perm[2] == 3)
+        return repeat_of(turn->inputs[0]);
+    const MwOnnxNode *split = mw_onnx_made_before_casts(value, "Reshape");
+    turn = split ? mw_onnx_made_by(split->inputs[0], "Transpose") : NULL;
+    if (!turn || mw_onnx_ints_of(turn, "perm", perm, 3) != 3 || perm[0] != 0 || perm[1] != 2)
+        return NULL;
+    return repeat_of(turn->inputs[0]);
+}
+
+/* What each head of [batch, heads, keys, width] is a copy of: [batch, groups, keys, width]. NULL if
+ * the node stretches something else. */
+static MwOnnxValue *before_repeat(const MwOnnxNode *stretch, const MwOnnxDim *const want[4])
+{
+    const MwOnnxNode *between = stretch ? mw_onnx_made_by(stretch->inputs[0], "Unsqueeze") : NULL;
+    MwOnnxValue *x = between ? between->inputs[0] : NULL;
+    if (!x || x->shape.rank != 4)
+        return NULL;
+    const MwOnnxShape *all = &stretch->outputs[0]->shape, *one = &stretch->inputs[0]->shape;
+    MwOnnxDim heads;
+    if (all->rank != 5 || one->rank != 5 || !mw_onnx_dim_is(&one->dim[2], 1) ||
+        !mw_onnx_dim_mul(&all->dim[1], &all->dim[2], &heads) || !mw_onnx_dim_equal(&heads, want[1]))
+        return NULL;
+    for (int i = 0; i < 4; i++) {
+        const int at = i < 2 ? i : i + 1;
+        if (!mw_onnx_dim_equal(&x->shape.dim[i], &one->dim[at]) ||
+            !mw_onnx_dim_equal(&x->shape.dim[i], &all->dim[at]) ||
+            (i != 1 && !mw_onnx_dim_equal(&x->shape.dim[i], want[i])))
+            return NULL;
+    }
+    return x;
+}
+
+/* The terms of q, k and v in the order of sdpa. */
+static void take_operands(MwOnnxImport *import, const Attention *attention, MwOnnxTerm **operands)
+{
+    static const int8_t heads_third[MW_MAX_RANK] = {0, 2, 1, 3, 4, 5, 6, 7};
+    static const int8_t keys_second[MW_MAX_RANK] = {0, 3, 1, 2, 4, 5, 6, 7};
+    operands[0] = mw_onnx_term_in(import, attention->q, heads_third);
+    const MwOnnxDim *of_k = attention->k->shape.dim, *of_v = attention->v->shape.dim;
+    MwOnnxValue *k = before_repeat(repeat_before_transpose(attention->k),
+                                   (const MwOnnxDim *[]){&of_k[0], &of_k[1], &of_k[3], &of_k[2]});
+    MwOnnxValue *v = before_repeat(repeat_of(attention->v),
+                                   (const MwOnnxDim *[]){&of_v[0], &of_v[1], &of_v[2], &of_v[3]});
+    if (k && v && mw_onnx_dim_equal(&k->shape.dim[1], &v->shape.dim[1])) {
+        operands[1] = mw_onnx_term_in(import, k, heads_third);
+        operands[2] = mw_onnx_term_in(import, v, heads_third);
+        return;
+    }
+    operands[1] = mw_onnx_term_in(import, attention->k, keys_second);
+    operands[2] = mw_onnx_term_in(import, attention->v, heads_third);
+}
+
+bool mw_onnx_match_attention(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    static const int8_t heads_third[MW_MAX_RANK] = {0, 2, 1, 3, 4, 5, 6, 7};
+    const MwOnnxNode *softmax = softmax_of(node->inputs[0]);
+    Attention attention = {.v = node->inputs[1]};
+    if (!softmax || !match_masked(softmax->inputs[0], &attention) || !fits(&attention))
+        return false;
+    MwOnnxTerm *operands[4];
+    int count = 3;
+    MwText text = {.arena = import->arena};
+    mw_text_add(&text, "sdpa($0, $1, $2");
+    if (!add_mask(import, &attention, &text, operands, &count))
+        return false;
+    take_operands(import, &attention, operands);
+    const double usual = 1 / sqrt((double)attention.q->shape.dim[3].value);
+    const bool fixed = mw_onnx_dim_is_constant(&attention.q->shape.dim[3]);
+    if (!fixed || fabs(attention.scale - usual) > 1e-6 * usual)
+        mw_text_printf(&text, ", scale = %s", mw_onnx_number_text(import, MW_F32, attention.scale));
+    mw_text_add(&text, ")");
+    MwOnnxShape shape = attention.q->shape, placed;
+    shape.dim[3] = attention.v->shape.dim[3];
+    placed = shape;
+    for (int i = 0; i < 4; i++)
+        placed.dim[i] = shape.dim[heads_third[i]];
+    return mw_onnx_set(import, node, 0, &shape,
+                       mw_onnx_emit(import, &placed, text.at, operands, count), heads_third);
+}

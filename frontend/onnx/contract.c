@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/onnx/contract.h"
+
+#include "frontend/onnx/map.h"
+#include "frontend/onnx/operators.h"
+#include "frontend/onnx/shapes.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Letters of the dimensions of an operand, in the order of its term. */
+static void add_letters(MwText *text, const MwOnnxValue *value, const char *letters)
+{
+    for (int i = 0; i < value->shape.rank; i++)
+        mw_text_add_n(text, &letters[value->order[i]], 1);
+}
+
+static bool in_order(const MwOnnxValue *value)
+{
+    for (int i = 0; i < value->shape.rank; i++)
+        if (value->order[i] != i)
+            return false;
+    return true;
+}
+
+static bool product_shape(MwOnnxImport *import, const MwOnnxNode *node, const MwOnnxValue *a,
+                          const MwOnnxValue *b, bool transposed, MwOnnxShape *shape)
+{
+    const MwOnnxShape *x = &a->shape, *y = &b->shape;
+    if (x->rank < 2 || y->rank < 2)
+        return mw_onnx_refuse(import, node, "a product of tensors of less than two dimensions");
+    if (x->type != y->type)
+        return mw_onnx_refuse(import, node, "operands of several types");
+    const int k = y->rank - (transposed ? 1 : 2), n = y->rank - (transposed ? 2 : 1);
+    if (!mw_onnx_shape_same_dim(import, &x->dim[x->rank - 1], &y->dim[k]))
+        return mw_onnx_refuse(import, node, "sizes %lld and %lld that should be one",
+                              (long long)x->dim[x->rank - 1].value, (long long)y->dim[k].value);
+    MwOnnxShape outer_a = *x, outer_b = *y;
+    outer_a.rank -= 2;
+    outer_b.rank -= 2;
+    if (!mw_onnx_shape_broadcast(import, node, &outer_a, &outer_b, shape))
+        return false;
+    shape->dim[shape->rank++] = x->dim[x->rank - 2];
+    shape->dim[shape->rank++] = y->dim[n];
+    shape->type = x->type;
+    return true;
+}
+
+/* Whether each leading dimension of the smaller is one of the larger, none stretched. */
+static bool same_batches(const MwOnnxShape *x, const MwOnnxShape *y, const MwOnnxShape *product)
+{
+    const MwOnnxShape *const both[] = {x, y};
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < both[k]->rank - 2; i++)
+            if (!mw_onnx_dim_equal(&both[k]->dim[i],
+                                   &product->dim[i + product->rank - both[k]->rank]))
+                return false;
+    return true;
+}
+
+/* "bsk,nk->bsn", where the letters of b, of as many dimensions as it has, end those of a. */
+static const char *equation(MwOnnxImport *import, const MwOnnxValue *a, const MwOnnxValue *b,
+                            bool transposed, int rank)
+{
+    static const char batch_letters[] = "abcdefgh";
+    char of_a[MW_MAX_RANK + 1] = {0}, of_b[MW_MAX_RANK + 1] = {0}, of_result[MW_MAX_RANK + 1] = {0};
+    memcpy(of_result, batch_letters, (size_t)rank);
+    of_result[rank - 2] = 'm';
+    of_result[rank - 1] = 'n';
+    const int ranks[] = {a->shape.rank, b->shape.rank};
+    memcpy(of_a, of_result + rank - ranks[0], (size_t)ranks[0]);
+    memcpy(of_b, of_result + rank - ranks[1], (size_t)ranks[1]);
+    of_a[ranks[0] - 1] = 'k';
+    of_b[ranks[1] - 2] = transposed ? 'n' : 'k';
+    of_b[ranks[1] - 1] = transposed ? 'k' : 'n';
+    MwText text = {.arena = import->arena};
+    add_letters(&text, a, of_a);
+    mw_text_add(&text, ",");
+    add_letters(&text, b, of_b);
+    mw_text_printf(&text, "->%s", of_result);
+    return text.at;
+}
+
+MwOnnxTerm *mw_onnx_product(MwOnnxImport *import, const MwOnnxNode *node, MwOnnxValue *a,
+                            MwOnnxValue *b, bool transposed, MwOnnxShape *shape)
+{
+    if (!product_shape(import, node, a, b, transposed, shape))
+        return NULL;
+    MwOnnxTerm *x = mw_onnx_term_as_is(import, a), *y = mw_onnx_term_as_is(import, b);
+    if (in_order(a) && in_order(b) && !transposed)
+        return mw_onnx_emit2(import, shape, "#0 @ #1", x, y);
+    if (same_batches(&a->shape, &b->shape, shape))
+        return mw_onnx_emit2(import, shape,
+                             mw_onnx_text(import, "einsum(\"%s\", $0, $1)",
+                                          equation(import, a, b, transposed, shape->rank)),
+                             x, y);
+    int8_t order[MW_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+    if (transposed) {
+        order[b->shape.rank - 1] = (int8_t)(b->shape.rank - 2);
+        order[b->shape.rank - 2] = (int8_t)(b->shape.rank - 1);
+    }
+    return mw_onnx_emit2(import, shape, "#0 @ #1", mw_onnx_term(import, a),
+                         mw_onnx_term_in(import, b, order));
+}
+
+/* A tensor of one dimension is a row on the left and a column on the right. */
+static bool vector_product(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    MwOnnxValue *a = node->inputs[0], *b = node->inputs[1];
+    const MwOnnxShape *x = &a->shape, *y = &b->shape;
+    MwOnnxShape shape = {.type = x->type};
+    if (x->rank < 1 || y->rank < 1 || x->type != y->type ||
+        !mw_onnx_shape_same_dim(import, &x->dim[x->rank - 1],
+                                &y->dim[y->rank == 1 ? 0 : y->rank - 2]))
+        return mw_onnx_refuse(import, node, "operands that have no product");
+    for (int i = 0; i < x->rank - 1; i++)
+        shape.dim[shape.rank++] = x->dim[i];
+    for (int i = 0; i < y->rank; i++)
+        if (y->rank > 1 && i != y->rank - 2)
+            shape.dim[shape.rank++] = y->dim[i];
+    return mw_onnx_set(
+        import, node, 0, &shape,
+        mw_onnx_emit2(import, &shape, "#0 @ #1", mw_onnx_term(import, a), mw_onnx_term(import, b)),
+        NULL);
+}
+
+bool mw_onnx_matmul(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    if (node->inputs[0]->shape.rank < 2 || node->inputs[1]->shape.rank < 2)
+        return vector_product(import, node);
+    MwOnnxShape shape;
+    MwOnnxTerm *term =
+        mw_onnx_product(import, node, node->inputs[0], node->inputs[1], false, &shape);
+    return term && mw_onnx_set(import, node, 0, &shape, term, NULL);
+}
+
+bool mw_onnx_gemm_of(MwOnnxImport *import, const MwOnnxNode *node, const MwOnnxNode *gemm,
+                     MwOnnxValue *a)
+{
+    const double alpha = mw_onnx_float_of(gemm, "alpha", 1),
+                 beta = mw_onnx_float_of(gemm, "beta", 1);
+    MwOnnxValue *c = mw_onnx_input(gemm, 2);
+    MwOnnxShape shape;
+    MwOnnxTerm *term = mw_onnx_product(import, node, a, gemm->inputs[1],
+                                       mw_onnx_int_of(gemm, "transB", 0) != 0, &shape);
+    if (!term)
+        return false;
+    if (alpha != 1)
+        term = mw_onnx_emit1(
+            import, &shape,
+            mw_onnx_text(import, "%s * #0", mw_onnx_number_text(import, MW_F32, alpha)), term);
+    if (c && beta != 0) {
+        int8_t order[MW_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+        const char *text = beta == 1 ? "#0 + #1"
+                                     : mw_onnx_text(import, "#0 + %s * #1",
+                                                    mw_onnx_number_text(import, MW_F32, beta));
+        MwOnnxShape sum;
+        if (!mw_onnx_shape_broadcast(import, node, &shape, &c->shape, &sum))
+            return false;
+        term = mw_onnx_emit2(import, &shape, text, term,
+                             mw_onnx_map_operand(import, c, &shape, order));
+    }
+    return mw_onnx_set(import, node, 0, &shape, term, NULL);
+}
+
+bool mw_onnx_gemm(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    MwOnnxValue *a = node->inputs[0];
+    if (a->shape.rank != 2 || node->inputs[1]->shape.rank != 2)
+        return mw_onnx_refuse(import, node, "operands that are no matrices");
+    if (!mw_onnx_int_of(node, "transA", 0))
+        return mw_onnx_gemm_of(import, node, node, a);
+    mw_onnx_term_as_is(import, a);
+    MwOnnxValue *turned = mw_arena_dup(import->arena, a, sizeof *a);
+    turned->constant = NULL;
+    turned->shape.dim[0] = a->shape.dim[1];
+    turned->shape.dim[1] = a->shape.dim[0];
+    turned->order[0] = (int8_t)(1 - a->order[0]);
+    turned->order[1] = (int8_t)(1 - a->order[1]);
+    return mw_onnx_gemm_of(import, node, node, turned);
+}
+
+/* ---- Einsum ---- */
+
+/* The size of a letter; NULL: not seen. */
+typedef struct {
+    MwOnnxDim dim[26];
+    bool known[26];
+} Letters;
+
+static bool read_term(MwOnnxImport *import, const MwOnnxNode *node, Letters *letters,
+                      const char *text, const MwOnnxShape *shape)
+{
+    if ((int)strlen(text) != shape->rank)
+        return mw_onnx_refuse(import, node, "attribute equation");
+    for (int i = 0; i < shape->rank; i++) {
+        const int letter = text[i] - 'a';
+        if (letter < 0 || letter >= 26)
+            return mw_onnx_refuse(import, node, "attribute equation: other than small letters");
+        if (letters->known[letter] &&
+            !mw_onnx_shape_same_dim(import, &letters->dim[letter], &shape->dim[i]))
+            return mw_onnx_refuse(import, node, "two sizes of one letter");
+        letters->dim[letter] = shape->dim[i];
+        letters->known[letter] = true;
+    }
+    return true;
+}
+
+bool mw_onnx_einsum(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    const MwOnnx__AttributeProto *attribute = mw_onnx_attribute(node, "equation");
+    MwText plain = {.arena = import->arena};
+    mw_text_add(&plain, "");
+    for (size_t i = 0; attribute && i < attribute->s.len && i < 200; i++) {
+        const char c = (char)attribute->s.data[i];
+        if (c != ' ')
+            mw_text_add_n(&plain, &c, 1);
+    }
+    char *result = strstr(plain.at, "->"), *rest = NULL;
+    if (!result || strspn(plain.at, "abcdefghijklmnopqrstuvwxyz,->") != plain.bytes)
+        return mw_onnx_refuse(import, node, "attribute equation: only small letters, with '->'");
+    const char *equation_text = mw_onnx_text(import, "einsum(\"%s\"", plain.at);
+    *result = '\0';
+    result += 2;
+    Letters letters = {0};
+    MwOnnxTerm *terms[MW_ONNX_MAX_OPERANDS];
+    MwText text = {.arena = import->arena};
+    mw_text_add(&text, equation_text);
+    int count = 0;
+    for (char *part = strtok_r(plain.at, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
+        MwOnnxValue *value = mw_onnx_input(node, count);
+        if (!value || count == MW_ONNX_MAX_OPERANDS ||
+            !read_term(import, node, &letters, part, &value->shape))
+            return mw_onnx_refuse(import, node, "attribute equation");
+        terms[count] = mw_onnx_term(import, value);
+        mw_text_printf(&text, ", $%d", count++);
+    }
+    MwOnnxShape shape = {.type = node->inputs[0]->shape.type};
+    for (; *result; result++) {
+        const int letter = *result - 'a';
+        if (letter < 0 || letter >= 26 || !letters.known[letter] || shape.rank == MW_MAX_RANK)
+            return mw_onnx_refuse(import, node, "attribute equation");
+        shape.dim[shape.rank++] = letters.dim[letter];
+    }
+    if (count != node->input_count)
+        return mw_onnx_refuse(import, node, "attribute equation");
+    mw_text_add(&text, ")");
+    return mw_onnx_set(import, node, 0, &shape, mw_onnx_emit(import, &shape, text.at, terms, count),
+                       NULL);
+}

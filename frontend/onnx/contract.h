@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Products of matrices. */
+#ifndef MW_FRONTEND_ONNX_CONTRACT_H
+#define MW_FRONTEND_ONNX_CONTRACT_H
+
+#include "frontend/onnx/emit.h"
+
+/* The product of two values over the last dimension of `a` and the last but one of `b`, which
+ * `transposed` exchanges with the last. Each is read in the order that it has. Returns NULL after a
+ * refusal; `shape` is that of the product. */
+MwOnnxTerm *mw_onnx_product(MwOnnxImport *import, const MwOnnxNode *node, MwOnnxValue *a,
+                            MwOnnxValue *b, bool transposed, MwOnnxShape *shape);
+
+/* Sets result 0 of `node` to alpha * a @ b + beta * c as `gemm` says, with `a` of any rank in the
+ * place of its first operand. */
+bool mw_onnx_gemm_of(MwOnnxImport *import, const MwOnnxNode *node, const MwOnnxNode *gemm,
+                     MwOnnxValue *a);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* An import: the nodes in order, each computed if it is constant, recognised as the end of a
+ * pattern, or translated by itself. Where a size that was taken for a symbol turns out to decide
+ * something, all is done again with its number. */
+#include "frontend/onnx/import.h"
+
+#include "frontend/onnx/names.h"
+#include "frontend/onnx/operators.h"
+#include "frontend/onnx/print.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Nodes ---- */
+
+/* The last part of names of values, of an operator: "relu" of Relu, unless it is one of these. */
+static const char *local_name(MwOnnxImport *import, const char *op)
+{
+    static const struct {
+        const char *op, *local;
+    } others[] = {
+        {"MatMul", "linear"},
+        {"Gemm", "linear"},
+        {"LayerNormalization", "norm"},
+        {"RMSNormalization", "norm"},
+        {"BatchNormalization", "norm"},
+        {"ReduceMean", "mean"},
+        {"ReduceSum", "sum"},
+        {"ReduceMax", "max"},
+        {"GlobalAveragePool", "pool"},
+        {"MaxPool", "pool"},
+        {"AveragePool", "pool"},
+        {"Gather", "lookup"},
+        {"HardSwish", "hard_swish"},
+        {"HardSigmoid", "hard_sigmoid"},
+        {"And", "both"},
+        {"Or", "either"},
+        {"Not", "inverse"},
+    };
+    for (int i = 0; i < MW_COUNT(others); i++)
+        if (strcmp(others[i].op, op) == 0)
+            return others[i].local;
+    char name[64];
+    size_t i = 0;
+    for (; op[i] && i < sizeof name - 1; i++)
+        name[i] = (char)tolower((unsigned char)op[i]);
+    name[i] = '\0';
+    return mw_intern(import->interner, name);
+}
+
+/* Whether all operands are known; of one that is not, the node before has said why. */
+static bool has_operands(MwOnnxImport *import, const MwOnnxNode *node, const MwOnnxOperator *row)
+{
+    for (int i = 0; i < row->operands; i++)
+        if (!mw_onnx_input(node, i))
+            return mw_onnx_refuse(import, node, "operand %d is not there", i);
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i] && node->inputs[i]->state != MW_ONNX_KNOWN)
+            return false;
+    return true;
+}
+
+static bool translate(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    const char *domain = node->proto->domain;
+    const bool standard = !domain || !*domain || strcmp(domain, "ai.onnx") == 0;
+    const MwOnnxOperator *row = standard ? mw_onnx_operator(node->op) : NULL;
+    if (!row)
+        return mw_onnx_refuse(import, node, "the operator");
+    for (size_t i = 0; i < node->proto->n_attribute; i++) {
+        const MwOnnx__AttributeProto *attribute = node->proto->attribute[i];
+        if (attribute->ref_attr_name && *attribute->ref_attr_name)
+            return mw_onnx_refuse(import, node, "an attribute of a function");
+    }
+    if (!has_operands(import, node, row))
+        return false;
+    const int refusals = import->refusals.count;
+    if (mw_onnx_fold(import, node, row->fold))
+        return true;
+    import->refusals.count = refusals; /* of what was only tried */
+    if (mw_onnx_match(import, node))
+        return true;
+    import->refusals.count = refusals;
+    import->local = local_name(import, node->op);
+    if (!row->translate(import, node))
+        return false;
+    mw_onnx_fold_stretched(import, node, row->fold);
+    return true;
+}
+
+/* A result that the node was not given is bad, and refused if something needs it. */
+static void settle(MwOnnxImport *import, const MwOnnxNode *node, int k, bool good)
+{
+    MwOnnxValue *value = node->outputs[k];
+    if (!value || (good && value->state == MW_ONNX_KNOWN))
+        return;
+    if (good && (value->user || value->is_output))
+        mw_onnx_refuse(import, node, "result %d", k);
+    value->state = MW_ONNX_BAD;
+}
+
+static void translate_all(MwOnnxImport *import)
+{
+    MwOnnxGraph *graph = import->graph;
+    for (int i = 0; i < graph->nodes.count; i++) {
+        const MwOnnxNode *node = graph->nodes.at[i];
+        import->node = node;
+        const bool good = translate(import, node);
+        for (int k = 0; k < node->output_count; k++)
+            settle(import, node, k, good);
+    }
+    import->node = NULL;
+    import->local = NULL;
+}
+
+/* ---- Inputs and outputs ---- */
+
+/* The batch is dimension 0 of the first input that has one. */
+static void add_inputs(MwOnnxImport *import)
+{
+    const MwOnnxGraph *graph = import->graph;
+    const MwOnnxDim *batch = NULL;
+    for (int i = 0; i < graph->inputs.count; i++) {
+        MwOnnxValue *value = graph->inputs.at[i];
+        MwOnnxTerm *term = MW_NEW(import->arena, MwOnnxTerm, 1);
+        if (!batch && value->shape.rank > 0)
+            batch = &value->shape.dim[0];
+        *term = (MwOnnxTerm){.kind = MW_ONNX_TERM_INPUT, .shape = value->shape};
+        term->name = mw_onnx_clean_name(import->interner, value->name);
+        term->whole = value->shape.rank > 0 && !mw_onnx_dim_equal(&value->shape.dim[0], batch);
+        for (int n = 1; mw_name_map_find(&import->names, term->name); n++)
+            term->name = mw_intern_printf(import->interner, "%s_%d", term->name, n);
+        *mw_name_map_add(&import->names, term->name) = term;
+        mw_vec_push(import->arena, &import->terms, term);
+        value->term = term;
+    }
+    for (int i = 0; i < graph->symbols.count; i++)
+        *mw_name_map_add(&import->names, graph->symbols.at[i].name) = import;
+}
+
+static MwOnnxTerm **output_terms(MwOnnxImport *import)
+{
+    const MwOnnxGraph *graph = import->graph;
+    MwOnnxTerm **terms = MW_NEW(import->arena, MwOnnxTerm *, graph->outputs.count);
+    for (int i = 0; i < graph->outputs.count; i++) {
+        MwOnnxValue *value = graph->outputs.at[i];
+        if (value->state != MW_ONNX_KNOWN)
+            return NULL;
+        import->node = value->producer;
+        import->local = "output";
+        terms[i] = mw_onnx_term(import, value);
+    }
+    return terms;
+}
+
+/* ---- Errors ---- */
+
+/* One error, with a note for each operator or attribute: of each operator once, with how many nodes
+ * are alike. */
+static void report(const MwOnnxImport *import)
+{
+    if (!import->refusals.count)
+        return;
+    mw_diag_error(import->diags, mw_span_none(), "%s: what the language has no equal of",
+                  import->graph->path);
+    for (int i = 0; i < import->refusals.count; i++) {
+        const MwOnnxRefusal *refusal = &import->refusals.at[i];
+        int alike = 0;
+        bool first = true;
+        for (int k = 0; k < import->refusals.count; k++) {
+            const MwOnnxRefusal *other = &import->refusals.at[k];
+            if (other->node->op != refusal->node->op || strcmp(other->why, refusal->why) != 0)
+                continue;
+            first &= k >= i;
+            alike++;
+        }
+        const char *domain = refusal->node->proto->domain;
+        if (first && alike > 1)
+            mw_diag_note(import->diags, mw_span_none(), "%s%s%s '%s', and %d more: %s",
+                         domain ? domain : "", domain && *domain ? "." : "", refusal->node->op,
+                         refusal->node->label, alike - 1, refusal->why);
+        else if (first)
+            mw_diag_note(import->diags, mw_span_none(), "%s%s%s '%s': %s", domain ? domain : "",
+                         domain && *domain ? "." : "", refusal->node->op, refusal->node->label,
+                         refusal->why);
+    }
+}
+
+/* ---- The whole ---- */
+
+static void collect_weights(MwOnnxImport *import, MwOnnxModel *model)
+{
+    model->weights = MW_NEW(import->arena, MwOnnxWeight, import->terms.count);
+    for (int kind = MW_ONNX_TERM_WEIGHT; kind <= MW_ONNX_TERM_STATE; kind++)
+        for (int i = 0; i < import->terms.count; i++) {
+            const MwOnnxTerm *term = import->terms.at[i];
+            if ((int)term->kind != kind || !term->uses)
+                continue;
+            MwOnnxWeight *weight = &model->weights[model->weight_count++];
+            weight->name = term->name;
+            weight->type = mw_tensor(term->tensor->type, term->tensor->rank, term->tensor->dim);
+            weight->data = term->tensor->data;
+        }
+}
+
+static void collect_outputs(MwOnnxImport *import, MwOnnxModel *model)
+{
+    const MwOnnxGraph *graph = import->graph;
+    model->output_count = graph->outputs.count;
+    model->outputs = MW_NEW(import->arena, MwOnnxOutput, graph->outputs.count);
+    for (int i = 0; i < graph->outputs.count; i++) {
+        const MwOnnxShape *shape = &graph->outputs.at[i]->shape;
+        MwOnnxOutput *output = &model->outputs[i];
+        output->name = mw_onnx_clean_name(import->interner, graph->outputs.at[i]->name);
+        output->type = shape->type;
+        output->rank = shape->rank;
+        for (int d = 0; d < shape->rank; d++)
+            output->dims[d] = mw_onnx_dim_text(import, &shape->dim[d]);
+    }
+}
+
+/* Weights have elements. */
+static bool check_weights(MwOnnxImport *import)
+{
+    for (int i = 0; i < import->terms.count; i++) {
+        const MwOnnxTerm *term = import->terms.at[i];
+        if (term->tensor && term->tensor->count == 0) {
+            mw_diag_error(import->diags, mw_span_none(), "%s: '%s' has no elements",
+                          import->graph->path, term->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool finish(MwOnnxImport *import, MwOnnxModel *model)
+{
+    report(import);
+    if (mw_diags_error_count(import->diags))
+        return false;
+    MwOnnxTerm **outputs = output_terms(import);
+    if (import->fixes_symbol || !check_weights(import))
+        return false;
+    MW_ASSERT(outputs); /* what made them bad was reported */
+    MwText text = {.arena = import->arena};
+    mw_onnx_print(&text, import, outputs);
+    model->text = text.at;
+    model->bytes = text.bytes;
+    collect_weights(import, model);
+    collect_outputs(import, model);
+    return true;
+}
+
+/* Symbols that the command line gives a value. */
+static bool define_symbols(MwArena *arena, const MwOnnxFile *file, MwDiags *diags,
+                           MwOnnxSymbols *symbols)
+{
+    for (int i = 0; i < file->define_count; i++) {
+        char *end;
+        const long long value = strtoll(file->defines[i].value, &end, 10);
+        if (*end || value < 1 || value > (long long)1 << 31) {
+            mw_diag_error(diags, mw_span_none(), "size %s is a whole number from 1 on, not '%s'",
+                          file->defines[i].name, file->defines[i].value);
+            return false;
+        }
+        mw_vec_push(arena, symbols,
+                    ((MwOnnxSymbol){.name = file->defines[i].name, .value = value}));
+    }
+    return true;
+}
+
+bool mw_onnx_import(MwArena *arena, const MwOnnxFile *file, MwDiags *diags, MwOnnxModel *model)
+{
+    *model = (MwOnnxModel){0};
+    const MwOnnx__ModelProto *proto =
+        mw_onnx_unpack(arena, file->data, file->bytes, file->path, diags);
+    MwOnnxSymbols symbols = {0};
+    if (!proto || !define_symbols(arena, file, diags, &symbols))
+        return false;
+    for (int round = 0; round <= MW_ONNX_MAX_SYMBOLS + 1; round++) {
+        MwOnnxGraph graph = {.arena = arena,
+                             .interner = mw_interner_new(arena),
+                             .diags = diags,
+                             .path = file->path,
+                             .symbols = symbols};
+        MwDiags *found = mw_diags_new(arena);
+        graph.diags = found;
+        const bool good = mw_onnx_graph_read(&graph, proto);
+        MwOnnxImport import = {.graph = &graph,
+                               .arena = arena,
+                               .interner = graph.interner,
+                               .diags = found,
+                               .names = {.arena = arena}};
+        if (good) {
+            add_inputs(&import);
+            translate_all(&import);
+            const bool done = !import.fixes_symbol && finish(&import, model);
+            symbols = graph.symbols;
+            if (import.fixes_symbol)
+                continue;
+            if (done) {
+                mw_diags_append(diags, found);
+                return true;
+            }
+        }
+        mw_diags_append(diags, found);
+        return false;
+    }
+    MW_UNREACHABLE();
+}

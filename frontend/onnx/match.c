@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/onnx/match.h"
+
+#include "frontend/onnx/operators.h"
+
+#include <string.h>
+
+const MwOnnxNode *mw_onnx_made_by(const MwOnnxValue *value, const char *op)
+{
+    const MwOnnxNode *node = value && !value->constant ? value->producer : NULL;
+    if (!node || value->result != 0 || strcmp(node->op, op) != 0)
+        return NULL;
+    const MwOnnxOperator *row = mw_onnx_operator(op);
+    for (int i = 0; row && i < row->operands; i++)
+        if (!mw_onnx_input(node, i))
+            return NULL;
+    return row ? node : NULL;
+}
+
+MwOnnxValue *mw_onnx_before_casts(MwOnnxValue *value)
+{
+    for (;;) {
+        const MwOnnxNode *node = mw_onnx_made_by(value, "Cast");
+        if (!node)
+            node = mw_onnx_made_by(value, "Identity");
+        if (!node)
+            node = mw_onnx_made_by(value, "Dropout");
+        if (!node || node->inputs[0]->state != MW_ONNX_KNOWN ||
+            node->inputs[0]->shape.type != value->shape.type)
+            return value;
+        value = node->inputs[0];
+    }
+}
+
+const MwOnnxNode *mw_onnx_made_before_casts(const MwOnnxValue *value, const char *op)
+{
+    return value ? mw_onnx_made_by(mw_onnx_before_casts((MwOnnxValue *)(uintptr_t)value), op)
+                 : NULL;
+}
+
+MwOnnxValue *mw_onnx_with_number(const MwOnnxNode *node, double *number)
+{
+    for (int i = 0; i < 2; i++)
+        if (mw_onnx_constant_number(node->inputs[i], number))
+            return node->inputs[1 - i];
+    return NULL;
+}
+
+bool mw_onnx_match(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    static const struct {
+        const char *op, *name;
+        bool (*match)(MwOnnxImport *, const MwOnnxNode *);
+    } patterns[] = {
+#define PATTERN(op, name, note) {#op, #name, mw_onnx_match_##name},
+#include "frontend/onnx/patterns.def"
+    };
+    for (int i = 0; i < MW_COUNT(patterns); i++)
+        if (strcmp(patterns[i].op, node->op) == 0) {
+            import->local = patterns[i].name;
+            if (patterns[i].match(import, node))
+                return true;
+        }
+    return false;
+}

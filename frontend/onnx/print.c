@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "frontend/onnx/print.h"
+
+#include "frontend/onnx/names.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_EXPRESSION_SIZE = 6 }; /* operators in one statement */
+
+typedef struct {
+    MwText *text;
+    MwOnnxImport *import;
+    MwNameMap names; /* given so far */
+} Printer;
+
+/* ---- What is printed where ---- */
+
+/* The number at a place of a text that stands for an operand; -1: it is none. */
+static int operand_at(const char *at)
+{
+    return (*at == '$' || *at == '#') && isdigit((unsigned char)at[1]) ? atoi(at + 1) : -1;
+}
+
+/* An expression may have an operand several times. */
+static void use_operands(const MwOnnxTerm *term)
+{
+    for (const char *at = term->text; *at; at++)
+        if (operand_at(at) >= 0)
+            term->operands[operand_at(at)]->uses++;
+}
+
+/* Uses of all terms that outputs need; without recursion, since models are deep: operands stand
+ * before their users. */
+static void find_uses(MwOnnxImport *import, MwOnnxTerm *const *outputs)
+{
+    for (int i = 0; i < import->terms.count; i++)
+        import->terms.at[i]->uses = 0;
+    for (int i = 0; i < import->graph->outputs.count; i++)
+        outputs[i]->uses++;
+    for (int i = import->terms.count - 1; i >= 0; i--) {
+        const MwOnnxTerm *term = import->terms.at[i];
+        if (term->uses && term->kind == MW_ONNX_TERM_PART)
+            term->operands[0]->uses++;
+        else if (term->uses && term->kind == MW_ONNX_TERM_VALUE)
+            use_operands(term);
+    }
+}
+
+/* Whether a term may stand within the expression of a user. */
+static bool fits_within(const MwOnnxTerm *term, const MwOnnxTerm *user, int room)
+{
+    if (term->kind != MW_ONNX_TERM_VALUE || term->alone || term->parts != 1)
+        return false;
+    if (term->operand_count == 0)
+        return true;
+    return term->uses == 1 && user->kind == MW_ONNX_TERM_VALUE && term->module == user->module &&
+           term->size <= room;
+}
+
+/* Decides which terms have statements, in order, so that operands are decided first: a term that
+ * stands in its user has no name. */
+static void decide_places(Printer *printer, MwOnnxTerm *const *outputs)
+{
+    MwOnnxImport *import = printer->import;
+    for (int i = 0; i < import->graph->outputs.count; i++)
+        outputs[i]->alone = true;
+    for (int i = 0; i < import->terms.count; i++) {
+        MwOnnxTerm *term = import->terms.at[i];
+        if (term->kind != MW_ONNX_TERM_VALUE || !term->uses)
+            continue;
+        term->size = 1;
+        for (int k = 0; k < term->operand_count; k++) {
+            MwOnnxTerm *operand = term->operands[k];
+            if (fits_within(operand, term, MAX_EXPRESSION_SIZE - term->size))
+                term->size += operand->size;
+            else
+                operand->alone = true;
+        }
+    }
+}
+
+static bool is_inline(const MwOnnxTerm *term)
+{
+    return term->kind == MW_ONNX_TERM_NUMBER ||
+           (term->kind == MW_ONNX_TERM_VALUE && !term->alone && term->parts == 1);
+}
+
+/* ---- Names ---- */
+
+static const char *new_name(Printer *printer, const char *module, const char *local)
+{
+    MwInterner *interner = printer->import->interner;
+    const char *name = *module ? mw_intern_printf(interner, "%s.%s", module, local)
+                               : mw_onnx_clean_name(interner, local);
+    const char *unique = name;
+    for (int n = 1; mw_name_map_find(&printer->names, unique); n++)
+        unique = mw_intern_printf(interner, "%s_%d", name, n);
+    *mw_name_map_add(&printer->names, unique) = printer;
+    return unique;
+}
+
+/* ---- Expressions ---- */
+
+/* How tightly operators bind, from the loosest on; what is no operator binds tightest. */
+typedef enum { OF_LOGIC, OF_COMPARISON, OF_SUM, OF_PRODUCT, OF_SIGN, OF_POWER, OF_CALL } Binding;
+
+static const struct {
+    const char *sign;
+    Binding binding;
+} signs[] = {
+    {" and ", OF_LOGIC},     {" or ", OF_LOGIC},      {" == ", OF_COMPARISON},
+    {" != ", OF_COMPARISON}, {" <= ", OF_COMPARISON}, {" >= ", OF_COMPARISON},
+    {" < ", OF_COMPARISON},  {" > ", OF_COMPARISON},  {" + ", OF_SUM},
+    {" - ", OF_SUM},         {" * ", OF_PRODUCT},     {" / ", OF_PRODUCT},
+    {" // ", OF_PRODUCT},    {" % ", OF_PRODUCT},     {" @ ", OF_PRODUCT},
+    {" ** ", OF_POWER},
+};
+
+/* The loosest operator of a text outside of brackets. */
+static Binding loosest(const char *text)
+{
+    Binding binding = *text == '-' ? OF_SIGN : strncmp(text, "not ", 4) == 0 ? OF_LOGIC : OF_CALL;
+    int depth = 0;
+    for (const char *c = text; *c; c++) {
+        depth += (*c == '(' || *c == '[') - (*c == ')' || *c == ']');
+        for (int i = 0; depth == 0 && *c == ' ' && i < MW_COUNT(signs); i++)
+            if (strncmp(c, signs[i].sign, strlen(signs[i].sign)) == 0 && signs[i].binding < binding)
+                binding = signs[i].binding;
+    }
+    return binding;
+}
+
+static void print_term(Printer *printer, const MwOnnxTerm *term, Binding around);
+
+/* How tightly an operand must bind to stand at a place of a text without brackets: more than the
+ * signs beside it, or as much on the left, since operators group from there. */
+static Binding binding_at(const char *text, const char *at)
+{
+    Binding least = OF_LOGIC;
+    if (*at == '$')
+        return OF_LOGIC;
+    const char *end = at + 1 + strspn(at + 1, "0123456789");
+    for (int i = 0; i < MW_COUNT(signs); i++) {
+        const size_t length = strlen(signs[i].sign);
+        const Binding binding = signs[i].binding;
+        const bool before =
+            (size_t)(at - text) >= length && strncmp(at - length, signs[i].sign, length) == 0;
+        const bool after = strncmp(end, signs[i].sign, length) == 0;
+        const bool groups = binding == OF_SUM || binding == OF_PRODUCT;
+        if (before || (after && !groups))
+            least = binding + 1 > least ? binding + 1 : least;
+        else if (after)
+            least = binding > least ? binding : least;
+    }
+    const bool after_sign = at > text && (at[-1] == '-' || strncmp(text, "not ", 4) == 0);
+    return after_sign ? OF_CALL : least;
+}
+
+static void print_expression(Printer *printer, const MwOnnxTerm *term)
+{
+    for (const char *at = term->text; *at; at++) {
+        const int operand = operand_at(at);
+        if (operand < 0) {
+            mw_text_add_n(printer->text, at, 1);
+            continue;
+        }
+        print_term(printer, term->operands[operand], binding_at(term->text, at));
+        while (isdigit((unsigned char)at[1]))
+            at++;
+    }
+}
+
+static void print_term(Printer *printer, const MwOnnxTerm *term, Binding around)
+{
+    if (!is_inline(term)) {
+        mw_text_add(printer->text, term->name);
+        return;
+    }
+    const bool bracket = around > OF_LOGIC && loosest(term->text) < around;
+    mw_text_add(printer->text, bracket ? "(" : "");
+    if (term->kind == MW_ONNX_TERM_NUMBER)
+        mw_text_add(printer->text, term->text);
+    else
+        print_expression(printer, term);
+    mw_text_add(printer->text, bracket ? ")" : "");
+}
+
+/* ---- Statements ---- */
+
+static void print_type(Printer *printer, const MwOnnxShape *shape)
+{
+    mw_text_printf(printer->text, "%s[%s]", mw_type_name(shape->type),
+                   mw_onnx_dims_text(printer->import, shape->rank, shape->dim));
+}
+
+/* How such elements might begin: all equal, or around 0 with the deviation that they have. */
+static const char *initialiser(Printer *printer, const MwOnnxTensor *tensor)
+{
+    const double first = mw_onnx_number(tensor, 0);
+    if (!mw_type_is_float(tensor->type))
+        return "zeros";
+    if (mw_onnx_is_uniform(tensor) && isfinite(first))
+        return first == 0   ? "zeros"
+               : first == 1 ? "ones"
+                            : mw_onnx_text(printer->import, "constant(%s)",
+                                           mw_onnx_number_text(printer->import, MW_F32, first));
+    double sum = 0;
+    for (int64_t i = 0; i < tensor->count; i++)
+        sum += mw_onnx_number(tensor, i) * mw_onnx_number(tensor, i);
+    const double deviation = sqrt(sum / (double)tensor->count);
+    if (!isfinite(deviation))
+        return "zeros";
+    return mw_onnx_text(printer->import, "normal(%.2g)", deviation);
+}
+
+static void print_declaration(Printer *printer, const MwOnnxTerm *term)
+{
+    const bool is_input = term->kind == MW_ONNX_TERM_INPUT;
+    mw_text_printf(printer->text, "  %s %s: ",
+                   is_input                            ? "input"
+                   : term->kind == MW_ONNX_TERM_WEIGHT ? "weight"
+                                                       : "state",
+                   term->name);
+    print_type(printer, &term->shape);
+    if (!is_input)
+        mw_text_printf(printer->text, " = %s", initialiser(printer, term->tensor));
+    mw_text_add(printer->text, term->whole ? " with batch = false\n" : "\n");
+}
+
+/* Of all terms of a kind that are needed; of inputs all. */
+static void print_declarations(Printer *printer, unsigned kind)
+{
+    const MwOnnxImport *import = printer->import;
+    for (int i = 0; i < import->terms.count; i++) {
+        MwOnnxTerm *term = import->terms.at[i];
+        if (term->kind == kind && (term->uses || kind == MW_ONNX_TERM_INPUT))
+            print_declaration(printer, term);
+    }
+}
+
+/* The names of the results of a term with several, which stand behind it. */
+static void print_parts(Printer *printer, int at)
+{
+    const MwOnnxTerm *whole = printer->import->terms.at[at];
+    const char **names = MW_NEW(printer->import->arena, const char *, whole->parts);
+    for (int i = at + 1; i < printer->import->terms.count; i++) {
+        MwOnnxTerm *term = printer->import->terms.at[i];
+        if (term->kind != MW_ONNX_TERM_PART || term->operands[0] != whole)
+            continue;
+        if (!names[term->part])
+            names[term->part] = new_name(printer, term->module, term->local);
+        term->name = names[term->part];
+        if (i > at + 2 * whole->parts)
+            break;
+    }
+    for (int p = 0; p < whole->parts; p++) {
+        if (!names[p])
+            names[p] = new_name(printer, whole->module, whole->local);
+        mw_text_printf(printer->text, "%s%s", p ? ", " : "", names[p]);
+    }
+}
+
+static void print_values(Printer *printer)
+{
+    const MwOnnxImport *import = printer->import;
+    for (int i = 0; i < import->terms.count; i++) {
+        MwOnnxTerm *term = import->terms.at[i];
+        if (term->kind != MW_ONNX_TERM_VALUE || !term->uses || is_inline(term))
+            continue;
+        mw_text_add(printer->text, "  ");
+        if (term->parts > 1) {
+            print_parts(printer, i);
+        } else {
+            term->name = new_name(printer, term->module, term->local);
+            mw_text_add(printer->text, term->name);
+        }
+        mw_text_add(printer->text, " = ");
+        print_expression(printer, term);
+        mw_text_add(printer->text, "\n");
+    }
+}
+
+static void print_sizes(Printer *printer)
+{
+    const MwOnnxSymbols *symbols = &printer->import->graph->symbols;
+    bool any = false;
+    for (int i = 0; i < symbols->count; i++)
+        if (!symbols->at[i].is_fixed && i < MW_ONNX_MAX_SYMBOLS) {
+            mw_text_printf(printer->text, "size %s = %lld\n", symbols->at[i].name,
+                           (long long)symbols->at[i].value);
+            any = true;
+        }
+    mw_text_add(printer->text, any ? "\n" : "");
+}
+
+/* The names that are taken before any value has one. */
+static void take_names(Printer *printer)
+{
+    const MwOnnxImport *import = printer->import;
+    for (int i = 0; i < import->names.entries.count; i++)
+        *mw_name_map_add(&printer->names, import->names.entries.at[i].name) = printer;
+}
+
+/* `output logits = h.head`, or what has the name already. */
+static void print_outputs(Printer *printer, MwOnnxTerm *const *outputs)
+{
+    const MwOnnxGraph *graph = printer->import->graph;
+    for (int i = 0; i < graph->outputs.count; i++) {
+        const char *name =
+            mw_onnx_clean_name(printer->import->interner, graph->outputs.at[i]->name);
+        if (outputs[i]->name == name)
+            mw_text_printf(printer->text, "  output %s\n", name);
+        else
+            mw_text_printf(printer->text, "  output %s = %s\n", new_name(printer, "", name),
+                           outputs[i]->name);
+    }
+}
+
+void mw_onnx_print(MwText *text, MwOnnxImport *import, MwOnnxTerm *const *outputs)
+{
+    Printer printer = {.text = text, .import = import, .names = {.arena = import->arena}};
+    find_uses(import, outputs);
+    decide_places(&printer, outputs);
+    take_names(&printer);
+    print_sizes(&printer);
+    mw_text_printf(text, "model %s {\n", mw_onnx_clean_name(import->interner, import->graph->name));
+    print_declarations(&printer, MW_ONNX_TERM_INPUT);
+    print_declarations(&printer, MW_ONNX_TERM_WEIGHT);
+    print_declarations(&printer, MW_ONNX_TERM_STATE);
+    print_values(&printer);
+    print_outputs(&printer, outputs);
+    mw_text_add(text, "}\n");
+}

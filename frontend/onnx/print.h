@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The terms of an import as the text of a flat model: sizes, inputs, weights, values, outputs. */
+#ifndef MW_FRONTEND_ONNX_PRINT_H
+#define MW_FRONTEND_ONNX_PRINT_H
+
+#include "frontend/onnx/emit.h"
+
+/* Adds the model, without what no output needs. `outputs` are the terms of the graph's outputs. A
+ * term that one term of its module uses is printed within it, unless the expression gets long. */
+void mw_onnx_print(MwText *text, MwOnnxImport *import, MwOnnxTerm *const *outputs);
+
+#endif

@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Small graphs in onnx's text form, for `make`: {name: (text, weights, sizes, bounds)}. Weights are shapes of
+random numbers, or arrays; sizes are values of symbols; bounds are limits of random integers of inputs, or their
+elements."""
+import numpy as np
+
+
+def head(version=17):
+    return f'<ir_version: 8, opset_import: ["" : {version}]>\n'
+
+
+CASES = {
+    "elementwise": (head() + """
+elementwise (float[batch, 6] x, float[batch, 6] y, bool[batch, 6] b) => (float[batch, 6] z, bool[batch, 6] w) {
+  one = Constant<value = float {1.0}>()
+  low = Constant<value = float {-0.5}>()
+  high = Constant<value = float {0.75}>()
+  cube = Constant<value = float {3.0}>()
+  half = Constant<value = float {0.5}>()
+  a0 = Abs(x)
+  a1 = Add(a0, one)
+  a2 = Log(a1)
+  a3 = Sqrt(a1)
+  a4 = Exp(low)
+  a5 = Mul(a2, a4)
+  a6 = Div(a5, a3)
+  a7 = Sub(a6, y)
+  a8 = Clip(a7, low, high)
+  a9 = Pow(a8, cube)
+  a10 = Pow(a1, half)
+  a11 = Min(a9, a10, y)
+  a12 = Max(a11, low)
+  a13 = Sigmoid(a12)
+  a14 = Tanh(x)
+  a15 = Erf(y)
+  a16 = Sin(x)
+  a17 = Cos(y)
+  a18 = Sum(a13, a14, a15, a16, a17)
+  a19 = Floor(x)
+  a20 = Ceil(y)
+  a21 = Round(x)
+  a22 = Sign(y)
+  a23 = Sum(a18, a19, a20, a21, a22)
+  a24 = LeakyRelu<alpha = 0.2>(a23)
+  a25 = Elu<alpha = 0.7>(x)
+  a26 = Softplus(y)
+  a27 = HardSigmoid<alpha = 0.25, beta = 0.4>(x)
+  a28 = HardSwish(y)
+  a29 = PRelu(x, slope)
+  a30 = Softsign(x)
+  a31 = Reciprocal(a1)
+  a32 = Neg(y)
+  a33 = Relu(x)
+  a34 = Sum(a24, a25, a26, a27, a28, a29, a30, a31, a32, a33)
+  c0 = Less(x, y)
+  c1 = GreaterOrEqual(x, low)
+  c2 = And(c0, c1)
+  c3 = Xor(c2, b)
+  c4 = Not(c3)
+  c5 = Or(c4, c0)
+  c6 = IsNaN(x)
+  c7 = Equal(b, c6)
+  w = And(c5, c7)
+  a35 = Where(c3, a34, one)
+  z = Identity(a35)
+}""", {"slope": (6,)}, {"batch": 2}, {}),
+
+    "integers": (head() + """
+integers (int64[batch, 5] x, int32[batch, 5] y) => (int64[batch, 5] z, float[batch, 5] w, int64[batch] m) {
+  three = Constant<value = int64 {3}>()
+  two = Constant<value = int64 {2}>()
+  x0 = Sub(x, three)
+  x1 = Div(x0, two)
+  x2 = Mod(x0, three)
+  x3 = Mul(x1, x2)
+  y0 = Cast<to = 7>(y)
+  y1 = Max(x3, y0)
+  one = Constant<value = int64[1] {1}>()
+  z = CumSum(y1, one)
+  w0 = Cast<to = 1>(z)
+  w1 = Cast<to = 6>(w0)
+  w = Cast<to = 1>(w1)
+  m = ArgMax<axis = 1, keepdims = 0>(w0)
+}""", {}, {"batch": 2}, {"x": 9, "y": 9}),
+
+    "shapes": (head() + """
+shapes (float[batch, 4, 6] x) => (float[batch, 3, n] y, float[batch, p, 4] z, float[q, r] t) {
+  shape = Shape(x)
+  zero = Constant<value = int64[1] {0}>()
+  one = Constant<value = int64[1] {1}>()
+  two = Constant<value = int64[1] {2}>()
+  three = Constant<value = int64[1] {3}>()
+  left = Constant<value = int64[1] {-1}>()
+  end = Constant<value = int64[1] {9223372036854775807}>()
+  batch1 = Slice(shape, zero, one)
+  goal = Concat<axis = 0>(batch1, three, left)
+  y0 = Reshape(x, goal)
+  y1 = Slice(y0, left, zero, two, left)
+  y2 = Concat<axis = 2>(y0, y1)
+  pads = Constant<value = int64[6] {0, 0, 1, 0, 0, 2}>()
+  fill = Constant<value = float {0.5}>()
+  y = Pad(y2, pads, fill)
+  z0 = Transpose<perm = [0, 2, 1]>(x)
+  z1, z2, z3 = Split<axis = 1>(z0, parts)
+  z4 = Slice(z2, zero, end, one, two)
+  z5 = Expand(row, goal2)
+  z6 = Mul(z3, z5)
+  counts = Constant<value = int64[3] {1, 2, 1}>()
+  z7 = Tile(z6, counts)
+  z = Concat<axis = 1>(z1, z4, z7)
+  t0 = Unsqueeze(x, axes)
+  t1 = Squeeze(t0, one2)
+  t2 = Flatten<axis = 2>(t1)
+  up = Constant<value = int64 {1}>()
+  t = Trilu<upper = 0>(t2, up)
+}""", {"parts": np.array([1, 3, 2]), "row": (1, 4), "goal2": np.array([1, 2, 4]),
+       "axes": np.array([1, 3]), "one2": np.array([1])}, {"batch": 2}, {}),
+
+    "images": (head() + """
+images (float[batch, 4, 9, 8] x) => (float[batch, 6, h, w] y, float[batch, 4] p, float[batch, 3, u, v] t) {
+  y0 = Conv<kernel_shape = [3, 3], pads = [1, 0, 1, 2], strides = [2, 1]>(x, filter, bias)
+  y1 = Relu(y0)
+  y2 = Conv<group = 2, strides = [2, 1], auto_pad = "SAME_UPPER">(y1, grouped)
+  y3 = BatchNormalization(y2, scale, shift, mean, variance)
+  y4 = MaxPool<kernel_shape = [2, 2], strides = [2, 2], ceil_mode = 1>(y3)
+  y5 = AveragePool<kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [1, 1]>(y4)
+  y6 = InstanceNormalization(y5, scale, shift)
+  y = Mul(y6, gain)
+  p0 = GlobalAveragePool(x)
+  p1 = GlobalMaxPool(x)
+  p2 = Add(p0, p1)
+  p = Flatten(p2)
+  t0 = ConvTranspose<strides = [2, 2], pads = [1, 0, 0, 1], output_padding = [1, 0]>(x, spread, bias3)
+  scales = Constant<value = float[4] {1.0, 1.0, 2.0, 2.0}>()
+  t1 = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">(t0, , scales)
+  t = Resize<mode = "linear">(t1, , , sizes)
+}""", {"filter": (6, 4, 3, 3), "bias": (6,), "grouped": (6, 3, 3, 3), "scale": (6,), "shift": (6,), "mean": (6,),
+       "variance": np.linspace(0.5, 2, 6, dtype=np.float32), "gain": (6, 1, 1), "spread": (4, 3, 3, 2),
+       "bias3": (3,), "sizes": np.array([2, 3, 11, 9])}, {"batch": 2}, {}),
+
+    "signals": (head() + """
+signals (float[batch, 3, 12] x, float[batch, 2, 4, 4, 5] y) => (float[batch, 5, n] z, float[batch, 3, a, b, c] w,
+    float[batch, 1, m, k] s) {
+  z0 = Conv<dilations = [2], pads = [2, 2]>(x, filter)
+  z = AveragePool<kernel_shape = [2], strides = [2], count_include_pad = 1, pads = [1, 1]>(z0)
+  w = Conv<strides = [1, 2, 1]>(y, cube, bias)
+  four = Constant<value = int64[4] {0, 4, 3, 3}>()
+  s0 = Reshape(x, four)
+  s = DepthToSpace<blocksize = 2>(s0)
+}""", {"filter": (5, 3, 3), "cube": (3, 2, 2, 2, 2), "bias": (3,)}, {"batch": 2}, {}),
+
+    "contractions": (head() + """
+contractions (float[batch, 3, 4] x, float[batch, 4, 5] y) =>
+    (float[batch, 3, 2] a, float[batch, 3, 3] b, float[6, 7] c, float[batch, 3, 5] d, float[batch, 3] e) {
+  xy = MatMul(x, y)
+  a0 = MatMul(xy, w)
+  a = Add(bias2, a0)
+  xt = Transpose<perm = [0, 2, 1]>(x)
+  b = MatMul(x, xt)
+  rows = Constant<value = int64[2] {6, 4}>()
+  x2 = Reshape(x, rows)
+  c = Gemm<transB = 1, alpha = 0.5, beta = 2.0>(x2, matrix, bias7)
+  d = Einsum<equation = "bij,bjk->bik">(x, y)
+  e = MatMul(x, column)
+}""", {"w": (5, 2), "bias2": (2,), "matrix": (7, 4), "bias7": (7,), "column": (4,)}, {"batch": 2}, {}),
+
+    "reductions": (head(18) + """
+reductions (float[batch, 3, 4] x) => (float[batch, 3, 1] a, float[batch, 4] b, float[batch] c, float[batch, 3] d,
+    float[batch, 1, 4] e, float[batch, 3, 2] v, int64[batch, 3, 2] i, float[batch, 3, 4] s, float[batch, 3, 4] l) {
+  last = Constant<value = int64[1] {-1}>()
+  one = Constant<value = int64[1] {1}>()
+  both = Constant<value = int64[2] {1, 2}>()
+  two = Constant<value = int64[1] {2}>()
+  a = ReduceMean(x, last)
+  b = ReduceSum<keepdims = 0>(x, one)
+  c = ReduceMax<keepdims = 0>(x, both)
+  d = ReduceL2<keepdims = 0>(x, last)
+  e0 = ReduceMin(x, one)
+  e1 = ReduceProd(x, one)
+  e = Add(e0, e1)
+  v, i = TopK(x, two)
+  s = Softmax<axis = 1>(x)
+  l = LogSoftmax(x)
+}""", {}, {"batch": 2}, {}),
+
+    "lookups": (head() + """
+lookups (int64[batch, 3] ids, float[batch, 4, 5] x, int64[batch, 2] places) =>
+    (float[batch, 3, 6] a, float[batch, 5] b, float[batch, 2, 5] c, float[batch, 2] d, float[batch, 3, 7] e) {
+  a = Gather(table, ids)
+  last = Constant<value = int64 {-1}>()
+  b = Gather<axis = 1>(x, last)
+  two = Constant<value = int64[2] {2, -4}>()
+  c = Gather<axis = 1>(x, two)
+  d = GatherElements<axis = 1>(b, places)
+  depth = Constant<value = int64 {7}>()
+  values = Constant<value = float[2] {0.0, 1.0}>()
+  e = OneHot(ids, depth, values)
+}""", {"table": (9, 6)}, {"batch": 2}, {"ids": 7, "places": 5}),
+
+    "norms": (head(21) + """
+norms (float[batch, 4, 6] x) => (float[batch, 4, 6] a, float[batch, 4, 6] b, float[batch, 4, 6] c,
+    float[batch, 4, 6] d) {
+  last = Constant<value = int64[1] {-1}>()
+  two = Constant<value = float {2.0}>()
+  eps = Constant<value = float {0.001}>()
+  one = Constant<value = float {1.0}>()
+  a = LayerNormalization<epsilon = 0.01>(x, scale, shift)
+  m = ReduceMean(x, last)
+  centered = Sub(x, m)
+  square = Pow(centered, two)
+  variance = ReduceMean(square, last)
+  v1 = Add(variance, eps)
+  root = Sqrt(v1)
+  unit = Div(centered, root)
+  scaled = Mul(unit, scale)
+  b = Add(scaled, shift)
+  x2 = Mul(x, x)
+  m2 = ReduceMean(x2, last)
+  m3 = Add(m2, eps)
+  root2 = Sqrt(m3)
+  factor = Div(one, root2)
+  unit2 = Mul(x, factor)
+  c = Mul(scale, unit2)
+  d = GroupNormalization<num_groups = 2>(x, scale4, shift4)
+}""", {"scale": (6,), "shift": (6,), "scale4": (4,), "shift4": (4,)}, {"batch": 2}, {}),
+
+    "activations": (head(20) + """
+activations (float[batch, 6] x) => (float[batch, 6] a, float[batch, 6] b, float[batch, 6] c, float[batch, 6] d,
+    float[batch, 6] e) {
+  root = Constant<value = float {1.4142135623730951}>()
+  one = Constant<value = float {1.0}>()
+  half = Constant<value = float {0.5}>()
+  three = Constant<value = float {3.0}>()
+  six = Constant<value = float {6.0}>()
+  zero = Constant<value = float {0.0}>()
+  k = Constant<value = float {0.044715}>()
+  slope = Constant<value = float {0.7978845608028654}>()
+  a0 = Div(x, root)
+  a1 = Erf(a0)
+  a2 = Add(a1, one)
+  a3 = Mul(x, a2)
+  a = Mul(a3, half)
+  b0 = Pow(x, three)
+  b1 = Mul(b0, k)
+  b2 = Add(x, b1)
+  b3 = Mul(b2, slope)
+  b4 = Tanh(b3)
+  b5 = Add(b4, one)
+  b6 = Mul(x, half)
+  b = Mul(b6, b5)
+  c0 = Sigmoid(x)
+  c = Mul(x, c0)
+  d0 = Add(x, three)
+  d1 = Clip(d0, zero, six)
+  d2 = Mul(x, d1)
+  d = Div(d2, six)
+  e = Gelu(x)
+}""", {}, {"batch": 3}, {}),
+
+    "attention": (head() + """
+attention (float[batch, 5, 12] x, bool[batch, 1, 1, 5] seen) => (float[batch, 5, 12] y, float[batch, 5, 12] z,
+    float[batch, 5, 12] c) {
+  heads = Constant<value = int64[4] {0, 0, 3, 4}>()
+  flat = Constant<value = int64[3] {0, 0, 12}>()
+  root = Constant<value = float {2.0}>()
+  hidden = Constant<value = float {-inf}>()
+  open = Constant<value = float {0.0}>()
+  q0 = MatMul(x, wq)
+  k0 = MatMul(x, wk)
+  v0 = MatMul(x, wv)
+  q1 = Reshape(q0, heads)
+  k1 = Reshape(k0, heads)
+  v1 = Reshape(v0, heads)
+  q = Transpose<perm = [0, 2, 1, 3]>(q1)
+  kt = Transpose<perm = [0, 2, 3, 1]>(k1)
+  v = Transpose<perm = [0, 2, 1, 3]>(v1)
+  s0 = MatMul(q, kt)
+  scores = Div(s0, root)
+  masked = Add(scores, causal)
+  p = Softmax(masked)
+  o = MatMul(p, v)
+  o1 = Transpose<perm = [0, 2, 1, 3]>(o)
+  y = Reshape(o1, flat)
+  mask = Where(seen, open, hidden)
+  masked2 = Add(s0, mask)
+  p2 = Softmax(masked2)
+  o2 = MatMul(p2, v)
+  o3 = Transpose<perm = [0, 2, 1, 3]>(o2)
+  z = Reshape(o3, flat)
+  masked3 = Add(scores, bias)
+  p3 = Softmax(masked3)
+  o4 = MatMul(p3, v)
+  o5 = Transpose<perm = [0, 2, 1, 3]>(o4)
+  c = Reshape(o5, flat)
+}""", {"wq": (12, 12), "wk": (12, 12), "wv": (12, 12), "bias": (1, 3, 5, 5),
+       "causal": np.triu(np.full((1, 1, 5, 5), -np.inf, np.float32), 1)},
+        {"batch": 2}, {"seen": [True, True, False, True, False]}),
+
+    "sizes": (head() + """
+sizes (float[batch, length, 4] x, float[7] table) => (float[batch, length, 4] y, float[batch, length] z) {
+  shape = Shape(x)
+  at = Constant<value = int64 {1}>()
+  zero = Constant<value = int64 {0}>()
+  length0 = Gather(shape, at)
+  places = Range(zero, length0, at)
+  places2 = Cast<to = 1>(places)
+  axes = Constant<value = int64[1] {1}>()
+  places3 = Unsqueeze(places2, axes)
+  y0 = Add(x, places3)
+  ones = ConstantOfShape<value = float[1] {1.5}>(shape)
+  y1 = Mul(y0, ones)
+  y = Add(y1, four)
+  end = Unsqueeze(length0, zero1)
+  part = Slice(table, zero1, end)
+  z0 = Gather<axis = 2>(x, zero)
+  z = Add(z0, part)
+}""", {"four": (4,), "zero1": np.array([0])}, {"batch": 2, "length": 3}, {}),
+}
