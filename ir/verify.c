@@ -39,11 +39,28 @@ static const char *name_of(const GraphCheck *check, MwValueId value)
     return mw_value(check->graph, value)->name;
 }
 
+/* Past the words of a name that are numbers: "w" of "0.1.w". */
+static const char *after_numbers(const char *name)
+{
+    const char *end = name;
+    while (isdigit((unsigned char)*end))
+        end++;
+    return end > name && *end == '.' ? after_numbers(end + 1) : name;
+}
+
+/* "1.e5" */
+static bool is_fraction(const char *name)
+{
+    const char *end = name + strspn(name, "0123456789");
+    return end[0] == '.' && (end[1] == 'e' || end[1] == 'E') &&
+           end[2 + strspn(end + 2, "0123456789")] == '\0';
+}
+
 /* Whether the lexer reads it as one name: words of letters, digits and '_', joined by '.', of
- * which the first does not begin with a digit. */
+ * which the first that is no number does not begin with a digit. */
 static bool is_name(const char *name)
 {
-    if (!name || isdigit((unsigned char)*name))
+    if (!name || isdigit((unsigned char)*after_numbers(name)) || is_fraction(name))
         return false;
     for (const char *c = name; *c; c++)
         if (*c == '.' ? (c == name || !c[1] || c[1] == '.')

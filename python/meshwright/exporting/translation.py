@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ATen graph as the text of a flat model."""
+from __future__ import annotations
+
+import linecache
+import operator as python_operators
+import os
+import re
+from typing import Any
+
+import torch
+
+from meshwright.errors import ExportError
+from meshwright.exporting.builder import Builder, type_text
+from meshwright.exporting.initial import initialisers
+from meshwright.exporting.names import Names, module_path
+from meshwright.exporting.operators import has_translator, name_of, translate
+from meshwright.exporting.trace import ROOT, Trace
+from meshwright.exporting.values import Unsupported, Value, straight
+from meshwright.exporting.weights import Held, as_expression, held_tensors
+
+# Operators without a value, which check what tracing has already found out.
+CHECKS = frozenset(["_assert_tensor_metadata.default", "_assert_async.msg",
+                    "_assert_scalar.default", "sym_constrain_range_for_size.default"])
+
+
+class Translation:
+    """Turns a trace into statements. `weights` are the tensors to be written to a file, by name;
+    `trained` the names of parameters in the graph."""
+
+    def __init__(self, trace: Trace, module: torch.nn.Module, outputs: bool):
+        self.trace, self.outputs = trace, outputs
+        self.names = Names()
+        self.builder = Builder(self.names, ROOT)
+        self.values: dict[str, Any] = {}
+        self.problems: list[str] = []
+        self.weights: dict[str, torch.Tensor] = {}
+        self.trained: list[str] = []
+        self.declarations: list[str] = []
+        self.held = held_tensors(trace, module)
+        self.names.used.update(path for path, _ in module.named_modules())
+        self.graph = trace.program.graph_module
+
+    def run(self) -> list[str]:
+        """The lines of the model's body, up to its train statements."""
+        needed = self.needed()
+        self.declare(needed)
+        for node in self.graph.graph.nodes:
+            if node.op == "call_function" and node in needed:
+                self.add(node, self.values)
+                if node.name in self.trace.buffers:
+                    self.assign(node.name)
+        if self.problems:
+            raise ExportError("what these operators do cannot be expressed:", self.problems)
+        endings = self.endings()
+        return self.declarations + self.builder.lines + endings
+
+    # ---- What is needed ----
+
+    def results(self) -> list[str]:
+        """The nodes whose values are seen: the loss, outputs, and changes of buffers."""
+        found = list(self.trace.buffers)
+        found += [self.trace.loss] if self.trace.loss else []
+        return found + (list(self.trace.outputs.values()) if self.outputs else [])
+
+    def needed(self) -> set[Any]:
+        """All nodes that results depend on."""
+        by_name = {node.name: node for node in self.graph.graph.nodes}
+        stack = [by_name[name] for name in self.results() if name in by_name]
+        found: set[Any] = set()
+        while stack:
+            node = stack.pop()
+            if node not in found:
+                found.add(node)
+                stack += node.all_input_nodes
+        return found
+
+    # ---- Inputs and weights ----
+
+    def declare(self, needed: set[Any]) -> None:
+        """Declares what placeholders stand for."""
+        used = [node for node in self.graph.graph.nodes
+                if node.op == "placeholder" and node in needed]
+        for node in used:
+            if node.name in self.trace.inputs:
+                self.declare_input(node)
+        held = {node.name: self.held[node.name] for node in used if node.name in self.held}
+        kept = {entry.name: entry.tensor for entry in held.values()}
+        starts = initialisers(kept)
+        values: dict[str, Value] = {}
+        for placeholder, entry in held.items():
+            if entry.name not in values:
+                values[entry.name] = self.declare_held(entry, starts[entry.name])
+            self.values[placeholder] = values[entry.name]
+
+    def declare_input(self, node: Any) -> None:
+        """Declares an input. Those without the dimension of the batch are given whole."""
+        name, example = self.trace.inputs[node.name]
+        name = self.names.reserve(name)
+        first = next(iter(self.trace.inputs.values()))[1]
+        whole = example.dim() == 0 or example.shape[:1] != first.shape[:1]
+        words = " with batch = false" if whole else ""
+        try:
+            kind = type_text(example.dtype, example.shape)
+        except Unsupported as trouble:
+            self.problems.append(f"input {name}: {trouble}")
+            kind = ""
+        self.declarations.append(f"  input {name}: {kind}{words}")
+        self.builder.examples[name] = example
+        self.values[node.name] = Value(name, tuple(example.shape), example.dtype,
+                                       straight(example.dim()), plain=name, leaf=name)
+
+    def declare_held(self, entry: Held, start: str) -> Value:
+        """Declares a weight or state; what can be computed is, and is in no file."""
+        tensor = entry.tensor
+        name = self.names.reserve(entry.name)
+        value = Value(name, tuple(tensor.shape), tensor.dtype, straight(tensor.dim()), plain=name)
+        try:
+            kind = type_text(tensor.dtype, tensor.shape)
+            text = None if entry.is_parameter or entry.changes else as_expression(tensor)
+        except Unsupported as trouble:
+            self.problems.append(f"{entry.name}: {trouble}")
+            return value
+        if text:
+            self.declarations.append(f"  {name} = {text}")
+            return value
+        what = "weight" if entry.is_parameter else "state"
+        self.declarations.append(f"  {what} {name}: {kind} = {start}")
+        self.weights[name] = tensor
+        self.trained += [name] if entry.is_parameter else []
+        return value
+
+    # ---- Operators ----
+
+    def add(self, node: Any, values: dict[str, Any]) -> None:
+        """Writes the statements of a node, or notes why there are none."""
+        self.builder.node = node
+        try:
+            values[node.name] = self.translated(node, values)
+        except Unsupported as trouble:
+            self.problems.append(f"{place_of(node)}: {what_of(node)} {trouble}")
+            values[node.name] = stand_in(node.meta.get("val"))
+        except KeyError:
+            values[node.name] = stand_in(node.meta.get("val"))
+
+    def translated(self, node: Any, values: dict[str, Any]) -> Any:
+        """The value of a node."""
+        args = torch.fx.node.map_arg(node.args, lambda other: values[other.name])
+        kwargs = torch.fx.node.map_arg(node.kwargs, lambda other: values[other.name])
+        target = node.target
+        if target is python_operators.getitem:
+            return args[0][args[1]]
+        if isinstance(target, torch._ops.HigherOrderOperator):
+            return self.inlined(node, args)
+        if not isinstance(target, torch._ops.OpOverload):
+            raise Unsupported("is a number that depends on data or on a size")
+        if name_of(target) in CHECKS:
+            return None
+        if not has_translator(target):
+            raise Unsupported("is not in the language")
+        return translate(self.builder, target, args, kwargs)
+
+    def inlined(self, node: Any, args: Any) -> Any:
+        """A part of the graph that runs without gradients, or outside of autocast."""
+        name = node.target.name()
+        if name == "wrap_with_set_grad_enabled":
+            enabled, part, operands = args[0], node.args[1], args[2:]
+        elif name == "wrap_with_autocast" and not args[2]:
+            enabled, part, operands = True, node.args[4], args[5:]
+        else:
+            raise Unsupported("is not in the language")
+        graph = getattr(self.graph, part.target).graph
+        inner: dict[str, Any] = {}
+        places = [entry for entry in graph.nodes if entry.op == "placeholder"]
+        inner.update((place.name, operand) for place, operand in zip(places, operands))
+        for entry in graph.nodes:
+            if entry.op == "call_function":
+                self.add(entry, inner)
+        found = torch.fx.node.map_arg(graph.output_node().args[0], lambda e: inner[e.name])
+        self.builder.node = node
+        return found if enabled else tuple(self.stopped(value) for value in found)
+
+    def stopped(self, value: Any) -> Any:
+        """A value through which no gradient passes."""
+        if not isinstance(value, Value) or not value.dtype.is_floating_point:
+            return value
+        return self.builder.define(f"stop_gradient({self.builder.plain(value)})",
+                                   shape=value.shape, dtype=value.dtype, hint="stopped")
+
+    # ---- The end ----
+
+    def assign(self, result: str) -> None:
+        """Says what a buffer becomes, where that has been computed."""
+        placeholder = self.buffer_placeholder(self.trace.buffers[result])
+        name = self.values[placeholder].stored
+        self.builder.say(f"assign {name} = {self.builder.plain(self.values[result])}")
+
+    def endings(self) -> list[str]:
+        """The outputs."""
+        if not self.outputs:
+            return []
+        self.builder.node = self.graph.graph.output_node()
+        return [self.output(name, result) for name, result in self.trace.outputs.items()
+                if isinstance(self.values.get(result), Value)]
+
+    def buffer_placeholder(self, buffer: str) -> str:
+        """The placeholder of a buffer."""
+        signature = self.trace.program.graph_signature.inputs_to_buffers
+        return next(place for place, name in signature.items() if name == buffer)
+
+    def output(self, name: str, result: str) -> str:
+        """An output under its key."""
+        return f"  output {self.names.reserve(name)} = {self.builder.plain(self.values[result])}"
+
+    def loss_name(self) -> str:
+        """The name of the loss."""
+        return self.builder.plain(self.values[self.trace.loss or ""])
+
+
+def stand_in(example: Any) -> Any:
+    """A value in the place of one that cannot be expressed, so that the others are looked at."""
+    if isinstance(example, torch.Tensor):
+        shape = tuple(example.shape)
+        return Value("_", shape, example.dtype, straight(len(shape)), plain="_")
+    if isinstance(example, (list, tuple)):
+        return [stand_in(part) for part in example]
+    return example
+
+
+def what_of(node: Any) -> str:
+    """An operator as users know it."""
+    name = node.target.name() if hasattr(node.target, "name") else str(node.target)
+    return name.replace("aten::", "aten.")
+
+
+def place_of(node: Any) -> str:
+    """Where the user's source calls an operator, and the path of the module."""
+    frames = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
+    own = [frame for frame in frames if f"{os.sep}torch{os.sep}" not in frame[0]
+           and not frame[0].startswith("<")]
+    path = module_path(node.meta, ROOT)
+    where = f"module {path}" if path else "the module"
+    if not own:
+        return where
+    file, line = own[-1]
+    source = linecache.getline(file, int(line)).strip()
+    return f"{file}:{line}: {where}: {source}" if source else f"{file}:{line}: {where}"
