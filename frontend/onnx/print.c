@@ -196,10 +196,13 @@ static void print_type(Printer *printer, const MwOnnxShape *shape)
                    mw_onnx_dims_text(printer->import, shape->rank, shape->dim));
 }
 
-/* How such elements might begin: all equal, or around 0 with the deviation that they have. */
-static const char *initialiser(Printer *printer, const MwOnnxTensor *tensor)
+/* What such elements might begin with where no file of weights is given: their number if all are
+ * equal; a vector with what it is nearest to, as scales and biases are; a matrix near 0. It does
+ * not depend on what else they are, so that layers that are alike stay so. */
+static const char *initialiser(Printer *printer, const MwOnnxTensor *tensor, int rank)
 {
     const double first = mw_onnx_number(tensor, 0);
+    double sum = 0;
     if (!mw_type_is_float(tensor->type))
         return "zeros";
     if (mw_onnx_is_uniform(tensor) && isfinite(first))
@@ -207,13 +210,11 @@ static const char *initialiser(Printer *printer, const MwOnnxTensor *tensor)
                : first == 1 ? "ones"
                             : mw_onnx_text(printer->import, "constant(%s)",
                                            mw_onnx_number_text(printer->import, MW_F32, first));
-    double sum = 0;
+    if (rank >= 2)
+        return "normal(0.02)";
     for (int64_t i = 0; i < tensor->count; i++)
-        sum += mw_onnx_number(tensor, i) * mw_onnx_number(tensor, i);
-    const double deviation = sqrt(sum / (double)tensor->count);
-    if (!isfinite(deviation))
-        return "zeros";
-    return mw_onnx_text(printer->import, "normal(%.2g)", deviation);
+        sum += mw_onnx_number(tensor, i);
+    return sum > 0.5 * (double)tensor->count ? "ones" : "zeros";
 }
 
 static void print_declaration(Printer *printer, const MwOnnxTerm *term)
@@ -226,7 +227,8 @@ static void print_declaration(Printer *printer, const MwOnnxTerm *term)
                    term->name);
     print_type(printer, &term->shape);
     if (!is_input)
-        mw_text_printf(printer->text, " = %s", initialiser(printer, term->tensor));
+        mw_text_printf(printer->text, " = %s",
+                       initialiser(printer, term->tensor, term->shape.rank));
     mw_text_add(printer->text, term->whole ? " with batch = false\n" : "\n");
 }
 
