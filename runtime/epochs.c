@@ -27,7 +27,7 @@ bool mw_epoch_steps(const MwEpoch *epoch, int64_t epochs, int64_t *steps, MwFaul
     if (!epoch->rows)
         return mw_fault_set(fault,
                             "the data has no rows to count epochs by: no feed is of files of "
-                            "rows (tokens:, npy:)");
+                            "rows (tokens:, npy:, npz:)");
     if (__builtin_mul_overflow(epoch->rows, epochs, &rows) ||
         __builtin_add_overflow(rows, epoch->batch - 1, &rows))
         return mw_fault_set(fault, "these are too many steps");

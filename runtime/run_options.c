@@ -23,6 +23,7 @@ static const Option options_list[] = {
      "lm16:FILE          the same with 16 bits a token\n"
      "tokens:FILE,...    files of tokens (llm.c, .npy, raw .bin), row after row\n"
      "npy:NAME=FILE,...  rows of .npy files, batch after batch; \\, is a comma of a name\n"
+     "npz:FILE,...       rows of .npz files, each array into the input of its name\n"
      "random             random numbers for every other input\n"
      "random:NAME=BOUND  random integers from 0 to BOUND - 1"},
     {"shuffle", NULL, FLAG, AT(shuffle), "take the rows of files in another order in each epoch"},

@@ -4,6 +4,7 @@
 #include "runtime/data/feed_bounds.h"
 #include "runtime/data/feed_hint.h"
 #include "runtime/data/feed_kinds.h"
+#include "runtime/data/npz.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,16 +27,30 @@ struct MwFeeds {
     MW_VEC(InputRows) rows;
 };
 
-/* Opens a file for all inputs that have it (MwFeedOpener). */
-static bool open_file(void *context, const char *path, MwFeedFile *file, MwFault *fault)
+/* Opens a file for all inputs that have it. */
+static bool open_file(MwFeeds *feeds, const char *path, MwFeedFile *file, MwFault *fault)
 {
-    MwFeeds *feeds = context;
     for (int i = 0; i < feeds->files.count; i++) {
         *file = feeds->files.at[i];
         if (strcmp(file->path, path) == 0)
             return true;
     }
     if (!mw_feed_file_open(file, path, fault))
+        return false;
+    mw_vec_push(feeds->arena, &feeds->files, *file);
+    return true;
+}
+
+/* As MwFeedOpener. */
+static bool open_data(void *context, const char *path, const char *array, MwFeedFile *file,
+                      MwFault *fault)
+{
+    MwFeeds *feeds = context;
+    MwFeedFile archive;
+    if (!array)
+        return open_file(feeds, path, file, fault);
+    if (!open_file(feeds, path, &archive, fault) ||
+        !mw_npz_open(feeds->arena, &archive, array, file, fault))
         return false;
     mw_vec_push(feeds->arena, &feeds->files, *file);
     return true;
@@ -140,7 +155,7 @@ static bool open_item(MwFeeds *feeds, const MwRowSource *source, const MwFeedIte
     int i = 0;
     MwFeed *feed = next_feed(feeds, input->name, &i);
     MwFault of_others, *why = feed ? fault : &of_others;
-    if (!mw_feed_rows(feeds->arena, source, item, open_file, feeds, &found.rows, why)) {
+    if (!mw_feed_rows(feeds->arena, source, item, open_data, feeds, &found.rows, why)) {
         /* What this rank cannot read of another mesh is for that mesh to refuse. */
         return !feed || mw_fault_prefix(fault, "input %s", input->name);
     }
@@ -170,6 +185,30 @@ static bool name_items(MwFeeds *feeds, MwFeedItems *items, MwFault *fault)
     return true;
 }
 
+/* Replaces an item without a name by one for each input that the first archive has an array of. */
+static bool name_arrays(MwFeeds *feeds, MwFeedItems *items, MwFault *fault)
+{
+    const MwFeedItem nameless = items->at[0];
+    MwFeedItems named = {0};
+    MwFeedFile archive;
+    MwMembers members;
+    if (nameless.name)
+        return true;
+    if (!open_file(feeds, nameless.parts.at[0].paths[0], &archive, fault) ||
+        !mw_archive_list(feeds->arena, &archive, &members, fault))
+        return false;
+    for (int i = 0; i < members.count; i++) {
+        MwFeedItem item = nameless;
+        item.name = mw_npz_array(feeds->arena, &members.at[i]);
+        if (item.name && mw_find_input(feeds->plan, item.name))
+            mw_vec_push(feeds->arena, &named, item);
+    }
+    for (int i = 1; i < items->count; i++)
+        mw_vec_push(feeds->arena, &named, items->at[i]);
+    *items = named;
+    return named.count || mw_npz_lacks(&archive, &members, "input of the model", fault);
+}
+
 /* `bits`: of tokens in files without a header. */
 static bool open_rows(MwFeeds *feeds, MwRowKind kind, int bits, const char *text, MwFault *fault)
 {
@@ -177,9 +216,10 @@ static bool open_rows(MwFeeds *feeds, MwRowKind kind, int bits, const char *text
     MwRowSource source = {.kind = kind, .bits = bits};
     if (!mw_feed_text(feeds->arena, text, true, &items, fault))
         return false;
-    if (kind != MW_ROWS_TOKENS && !items.at[0].name)
+    if (kind == MW_ROWS_NPY && !items.at[0].name)
         return mw_fault_set(fault, "'%s' should be NAME=FILE", text);
-    if (!name_items(feeds, &items, fault))
+    if (kind == MW_ROWS_NPZ ? !name_arrays(feeds, &items, fault)
+                            : !name_items(feeds, &items, fault))
         return false;
     for (int i = 0; i < items.count; i++)
         source.greatest_shift = (int)mw_max(source.greatest_shift, items.at[i].shift);
@@ -247,7 +287,8 @@ static bool open_feed(MwFeeds *feeds, const char *text, MwFault *fault)
     } kinds[] = {{"tokens:", MW_ROWS_TOKENS, 0},
                  {"tokens16:", MW_ROWS_TOKENS, 16},
                  {"tokens32:", MW_ROWS_TOKENS, 32},
-                 {"npy:", MW_ROWS_NPY, 0}};
+                 {"npy:", MW_ROWS_NPY, 0},
+                 {"npz:", MW_ROWS_NPZ, 0}};
     for (int k = 0; k < MW_COUNT(kinds); k++)
         if (strncmp(text, kinds[k].prefix, strlen(kinds[k].prefix)) == 0)
             return open_rows(feeds, kinds[k].kind, kinds[k].bits, text + strlen(kinds[k].prefix),
@@ -260,8 +301,8 @@ static bool open_feed(MwFeeds *feeds, const char *text, MwFault *fault)
         return open_bounds(feeds, text + 7, fault);
     if (strcmp(text, "random") == 0)
         return open_random(feeds, fault);
-    return mw_fault_set(fault, "a feed is lm:FILE, lm16:FILE, tokens:FILE, npy:NAME=FILE,... or "
-                               "random");
+    return mw_fault_set(fault, "a feed is lm:FILE, lm16:FILE, tokens:FILE, npy:NAME=FILE,..., "
+                               "npz:FILE,... or random");
 }
 
 static bool open_feeds(MwFeeds *feeds, MwFault *fault)

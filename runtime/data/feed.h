@@ -9,6 +9,7 @@
  *                                and shifted by one into `targets`, or into inputs that are named.
  *                                tokens16 and tokens32 read files without a header
  *     npy:NAME=FILE,...          rows of .npy files
+ *     npz:FILE,...               rows of the arrays of .npz files, each of the input of its name
  *     random, random:NAME=BOUND  floats in [-1, 1), integers in [0, BOUND)
  *
  * The rows of all inputs of the batch go together: there are equally many of each, in one order

@@ -37,7 +37,7 @@ bool mw_feed_file_read(const MwFeedFile *file, int64_t offset, int64_t bytes, vo
 {
     for (int64_t done = 0; done < bytes;) {
         ssize_t n = pread(file->descriptor, (char *)to + done, (size_t)(bytes - done),
-                          (off_t)(offset + done));
+                          (off_t)(file->begin + offset + done));
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)

@@ -10,6 +10,7 @@ typedef struct {
     const char *path; /* owned by the caller */
     int descriptor;
     int64_t bytes; /* size when it was opened */
+    int64_t begin; /* where it begins in what the descriptor is of, as a member of an archive */
 } MwFeedFile;
 
 /* Regular files only, since each rank reads at positions of its own. */

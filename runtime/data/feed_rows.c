@@ -73,7 +73,7 @@ static bool check_batch(const MwFeedRows *rows, MwFault *fault)
     const long long batch = mw_input_batch(source->input);
     if (rows->rows >= batch)
         return true;
-    if (source->kind == MW_ROWS_NPY && rows->file_count == 1)
+    if (source->kind != MW_ROWS_TOKENS && rows->file_count == 1)
         return refuse_shape(source, &rows->files[0], fault);
     return mw_fault_set(fault,
                         "%s%s %lld rows of %lld %s; the input needs at least one batch of them, "
@@ -88,10 +88,11 @@ static bool open_part(MwFeedRows *rows, const MwFeedPaths *part, MwFeedOpener *o
                       void *context, MwFault *fault)
 {
     const int64_t before = rows->rows;
+    const char *array = rows->source.kind == MW_ROWS_NPZ ? rows->source.input->name : NULL;
     for (int i = 0; i < part->count; i++) {
         MwRowFile *file = &rows->files[rows->file_count++];
         file->first_row = rows->rows;
-        if (!opener(context, part->paths[i], &file->file, fault))
+        if (!opener(context, part->paths[i], array, &file->file, fault))
             return false;
         if (rows->source.kind == MW_ROWS_TOKENS
                 ? !open_tokens(&rows->source, rows->row, file, fault)

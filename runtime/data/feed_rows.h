@@ -17,7 +17,7 @@ typedef struct {
     int64_t rows;
 } MwRowFile;
 
-typedef enum { MW_ROWS_NPY, MW_ROWS_TOKENS } MwRowKind;
+typedef enum { MW_ROWS_NPY, MW_ROWS_NPZ, MW_ROWS_TOKENS } MwRowKind;
 
 /* What is read, and for which input. */
 typedef struct {
@@ -38,8 +38,10 @@ typedef struct {
     int64_t row;  /* elements of a row */
 } MwFeedRows;
 
-/* Opens one more file of a path that outlives it. */
-typedef bool MwFeedOpener(void *context, const char *path, MwFeedFile *file, MwFault *fault);
+/* Opens one more file of a path that outlives it. `array`: it is an archive, whose array of that
+ * name is opened; NULL: it is none. */
+typedef bool MwFeedOpener(void *context, const char *path, const char *array, MwFeedFile *file,
+                          MwFault *fault);
 
 /* Opens the files of an item; who opens them closes them. */
 bool mw_feed_rows(MwArena *arena, const MwRowSource *source, const MwFeedItem *item,

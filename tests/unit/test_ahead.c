@@ -42,8 +42,7 @@ static MwAhead *ahead_of(const MwFeeds *feeds, const MwInputBox *boxes)
     return ahead;
 }
 
-/* Asks for all boxes of the step, from box `from` on, and compares them with what the feeds
- * give. */
+/* Asks for all boxes of the step, from box `from` on: they are what the feeds give. */
 static void check_step(MwAhead *ahead, const MwFeeds *feeds, const MwInputBox *boxes, int64_t step,
                        int from)
 {
