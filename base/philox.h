@@ -15,7 +15,8 @@
  *
  *     weights   stream = mw_hash_bytes(the weight's name), block i / 4
  *     operators stream = key << 32 | step, block i / 4 with bit 63 set; `key` is the node's
- *               attribute, `step` counts from 1
+ *               attribute, `step` counts from 1; in an evaluation it has bit 31 set, and counts its
+ *               batches
  *
  *     word      words[i % 4]
  *     uniform   (word + 0.5) * 2^-32, in (0, 1)
@@ -23,7 +24,7 @@
  *               their uniforms u, v, the even element is sqrt(-2 ln u) cos(2 pi v), the odd one
  *               has sin
  *     dropout   keeps the element if word >= floor(rate * 2^32); kept elements are multiplied by
- *               the f32 nearest to 1 / (1 - rate)
+ *               the f32 nearest to 1 / (1 - rate). In an evaluation all elements stay as they are
  *     values    floor(word / 2^8) * 2^-24, in [0, 1), an f32
  *
  * Uniforms and normals of weights are computed in double and rounded once, to the weight's type.
@@ -81,10 +82,24 @@ static inline double mw_normal_at(uint64_t seed, uint64_t stream, uint64_t index
     return radius * (index % 2 ? sin(angle) : cos(angle));
 }
 
-/* The stream of one operator in one step. */
-static inline uint64_t mw_step_stream(uint32_t key, uint32_t step)
+/* The step that kernels get: the number of the training step, and in an evaluation after it the
+ * number of the evaluation's batch, from 1 on, in the upper 32 bits. */
+static inline int64_t mw_kernel_step(int64_t batch, int64_t training_step)
 {
-    return (uint64_t)key << 32 | step;
+    return batch << 32 | (uint32_t)training_step;
+}
+
+/* The stream of one operator in one step; `step` is what kernels get. */
+static inline uint64_t mw_step_stream(uint32_t key, int64_t step)
+{
+    const uint32_t batch = (uint32_t)(step >> 32);
+    return (uint64_t)key << 32 | (batch ? batch | UINT32_C(1) << 31 : (uint32_t)step);
+}
+
+/* Whether the stream is of an evaluation. */
+static inline bool mw_stream_evaluates(uint64_t stream)
+{
+    return stream >> 31 & 1;
 }
 
 /* The word of an element of an operator's stream. Selects it without an index into the block, so
@@ -113,7 +128,7 @@ static inline uint32_t mw_dropout_threshold(double rate)
 static inline bool mw_dropout_keeps(uint64_t seed, uint64_t stream, uint64_t index,
                                     uint32_t threshold)
 {
-    return mw_step_word(seed, stream, index) >= threshold;
+    return mw_stream_evaluates(stream) || mw_step_word(seed, stream, index) >= threshold;
 }
 
 /* The factor of kept elements. */

@@ -2,8 +2,8 @@
 /* Evaluation during a run: the metrics of the model on data of its own, without training. It runs
  * the part of the plan that the metrics depend on (runtime/plan/evaluation.h), on the weights as
  * they are, for some steps, and averages. Step m of an evaluation, from 1 on, takes batch m of the
- * data, in order, so that evaluations are comparable; operators that take the number of the step,
- * such as dropout, get m. */
+ * data, in order, so that evaluations are comparable. Dropout is off, random numbers are those of
+ * m, and operators that take the number of the step get that of the training step before. */
 #ifndef MW_RUNTIME_EVALUATION_H
 #define MW_RUNTIME_EVALUATION_H
 

@@ -63,12 +63,15 @@ static RandomPoint random_point(MwLower *l)
 {
     const MwPlanArg key = {.kind = MW_ARG_INT, .i = mw_node_int(mw_lower_node(l), MW_ATTR_KEY)};
     const MwRef place = global_place(l);
-    const MwRef seed = mw_lower_arg(l, MW_ARG_SEED), step = mw_lower_arg(l, MW_ARG_STEP);
+    const MwPlanArg step = {.kind = MW_ARG_STEP};
+    const MwRef seed = mw_lower_arg(l, MW_ARG_SEED);
     const MwKernelInstr load_key = {
         .op = MW_KERNEL_ARG, .type = MW_SCALAR_I64, .arg = mw_kernel_arg(l->kernel, &key)};
+    const MwKernelInstr load_step = {
+        .op = MW_KERNEL_ARG, .type = MW_SCALAR_I64, .arg = mw_kernel_arg(l->kernel, &step)};
     const MwRef stream =
-        mw_lower_expr(l, MW_SCALAR_I64, 1, "(int64_t)mw_step_stream((uint32_t)$0, (uint32_t)$1)", 2,
-                      mw_kernel_add(l->kernel, &load_key), step);
+        mw_lower_expr(l, MW_SCALAR_I64, 1, "(int64_t)mw_step_stream((uint32_t)$0, $1)", 2,
+                      mw_kernel_add(l->kernel, &load_key), mw_kernel_add(l->kernel, &load_step));
     return (RandomPoint){seed, stream, place};
 }
 
@@ -82,8 +85,11 @@ void mw_lower_dropout(MwLower *l)
     MwRef kept = mw_lower_expr(l, MW_SCALAR_BOOL, 60, keeps, 3, at.seed, at.stream, at.place);
     MwRef scale = mw_lower_constant(l, MW_SCALAR_F32, mw_dropout_scale(rate));
     MwRef x = mw_lower_operand(l, 0);
-    mw_lower_result(l, 0,
-                    mw_lower_expr(l, MW_SCALAR_F32, 2, "$0 ? $1 * $2 : 0.0f", 3, kept, x, scale));
+    mw_lower_result(
+        l, 0,
+        mw_lower_expr(l, MW_SCALAR_F32, 2,
+                      "$0 ? $1 * (mw_stream_evaluates((uint64_t)$3) ? 1.0f : $2) : 0.0f", 4, kept,
+                      x, scale, at.stream));
 }
 
 void mw_lower_uniform(MwLower *l)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/exec/executor.h"
 
+#include "base/philox.h"
 #include "base/vec.h"
 #include "runtime/exec/commands.h"
 #include "runtime/exec/endpoints.h"
@@ -39,6 +40,7 @@ struct MwExecutor {
     MwSavedWeights saved;     /* what a step changes and must not, where it is beside */
     uint64_t seed;
     int64_t step;
+    int64_t kernel_step; /* what kernels get (base/philox.h) */
 };
 
 const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor)
@@ -278,7 +280,7 @@ static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, c
         return (MwKernelArg){.i = shifted_block(executor, arg) * arg->block_stride};
     case MW_ARG_STEP:
         return executor->device->step ? (MwKernelArg){.at = executor->device->step}
-                                      : (MwKernelArg){.i = executor->step};
+                                      : (MwKernelArg){.i = executor->kernel_step};
     case MW_ARG_SEED:
         return (MwKernelArg){.i = (int64_t)executor->seed};
     }
@@ -509,7 +511,7 @@ static bool read_metrics(const MwExecutor *executor, double *metrics, MwFault *f
 static bool set_step(const MwExecutor *executor, MwFault *fault)
 {
     MwDevice *device = executor->device;
-    return !device->step || device->table->set_step(device, executor->step, fault);
+    return !device->step || device->table->set_step(device, executor->kernel_step, fault);
 }
 
 static bool begin_step(const MwExecutor *executor, MwFault *fault)
@@ -642,7 +644,7 @@ static bool replay_step(MwExecutor *executor, const MwExecutorData *data, MwFaul
     MwTransport *transport = executor->transport;
     return (executor->is_captured || capture_step(executor, data, fault)) &&
            fill_inputs(executor, data, fault) &&
-           device->table->replay(device, executor->step, fault) &&
+           device->table->replay(device, executor->kernel_step, fault) &&
            (!transport->table->replayed || transport->table->replayed(transport, device, fault));
 }
 
@@ -662,6 +664,7 @@ bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *
 {
     const size_t bytes = mw_arena_bytes(executor->arena);
     executor->step = step;
+    executor->kernel_step = executor->beside ? mw_kernel_step(step, executor->beside->step) : step;
     executor->seed = executor->beside ? executor->beside->seed : executor->seed;
     const bool good = mw_weights_save(executor->device, &executor->saved, fault) &&
                       run_step(executor, data, fault) && read_metrics(executor, metrics, fault) &&

@@ -30,7 +30,8 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
 
 /* An executor of another plan on the memory of this one, for steps between its steps: of the part
  * of its plan that evaluates (runtime/plan/evaluation.h). What its steps write to weights and
- * states is undone at their end. Made before mw_executor_start of `executor`, which starts both.
+ * states is undone at their end. Its kernels know that they evaluate
+ * (base/philox.h): dropout is off. Made before mw_executor_start of `executor`, which starts both.
  * Collective over all ranks. NULL after a fault. */
 MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const MwPlan *plan,
                                MwFault *fault);

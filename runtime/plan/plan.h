@@ -73,7 +73,7 @@ typedef enum {
     /* int: block_stride times the block, by `axes`, of the device that is `places` further along
      * `axis`, round its end */
     MW_ARG_SHIFTED,
-    MW_ARG_STEP, /* int: the number of the step; steps count from 1 */
+    MW_ARG_STEP, /* int: the step as kernels get it (base/philox.h); steps count from 1 */
     MW_ARG_SEED, /* int: the seed of the run */
 } MwPlanArgKind;
 

@@ -73,6 +73,8 @@ START_TEST(dropout_keeps_its_share_and_differs_by_step)
     for (int i = 0; i < SAMPLES; i++) {
         bool first = mw_dropout_keeps(1, mw_step_stream(3, 1), (uint64_t)i, threshold);
         bool second = mw_dropout_keeps(1, mw_step_stream(3, 2), (uint64_t)i, threshold);
+        ck_assert(mw_dropout_keeps(1, mw_step_stream(3, mw_kernel_step(1, 2)), (uint64_t)i,
+                                   threshold)); /* an evaluation */
         kept += first;
         same += first == second;
     }
