@@ -305,6 +305,41 @@ static bool open_feed(MwFeeds *feeds, const char *text, MwFault *fault)
                                "npz:FILE,... or random");
 }
 
+/* Finds an array with rows of the input's shape in an archive. */
+static void find_array(MwFeeds *feeds, const MwFeedFile *archive, const MwPlanInput *input,
+                       MwFeedHint *hint)
+{
+    MwFault ignored;
+    MwMembers members;
+    if (!mw_archive_list(feeds->arena, archive, &members, &ignored))
+        return;
+    for (int i = 0; i < members.count && !hint->array; i++) {
+        MwFeedFile file;
+        const char *name = mw_npz_array(feeds->arena, &members.at[i]);
+        if (!name || !mw_archive_open(feeds->arena, archive, &members.at[i], &file, &ignored))
+            continue;
+        if (mw_feed_fits(&file, input)) {
+            hint->array = name;
+            hint->archive = archive->path;
+        }
+        mw_feed_file_close(&file);
+    }
+}
+
+/* Says that an input has no data, and what of the files that were given could be it. */
+static bool refuse_input(MwFeeds *feeds, const MwPlanInput *input, MwFault *fault)
+{
+    MwFeedHint hint = {.option = feeds->wanted.option};
+    for (int i = 0; i < feeds->rows.count; i++)
+        if (feeds->rows.at[i].rows.source.kind == MW_ROWS_TOKENS)
+            hint.tokens = feeds->rows.at[i].rows.files[0].file.path;
+    for (int i = 0; i < feeds->wanted.count; i++)
+        for (int f = 0; f < feeds->files.count && strncmp(feeds->wanted.texts[i], "npz:", 4) == 0;
+             f++)
+            find_array(feeds, &feeds->files.at[f], input, &hint);
+    return mw_no_data(input, &hint, fault);
+}
+
 static bool open_feeds(MwFeeds *feeds, MwFault *fault)
 {
     const MwFeedsWanted *wanted = &feeds->wanted;
@@ -315,7 +350,7 @@ static bool open_feeds(MwFeeds *feeds, MwFault *fault)
         return mw_fault_prefix(fault, "%s", wanted->option);
     for (int i = 0; i < feeds->mesh->input_count; i++)
         if (!feeds->feeds[i].fill)
-            return mw_no_data(feeds->feeds[i].input, wanted->option, fault);
+            return refuse_input(feeds, feeds->feeds[i].input, fault);
     return true;
 }
 

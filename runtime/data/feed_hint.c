@@ -4,6 +4,8 @@
 #include "base/suggest.h"
 #include "base/vec.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 const MwPlanInput *mw_find_input(const MwPlan *plan, const char *name)
@@ -46,19 +48,32 @@ bool mw_no_text_input(const MwPlan *plan, MwFault *fault)
                         mw_text_inputs[0]);
 }
 
-bool mw_no_data(const MwPlanInput *input, const char *option, MwFault *fault)
+/* Adds to the text of a fault. */
+MW_PRINTF(2, 3) static bool add(MwFault *fault, const char *format, ...)
+{
+    const size_t used = strlen(fault->text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(fault->text + used, sizeof fault->text - used, format, args);
+    va_end(args);
+    return false;
+}
+
+bool mw_no_data(const MwPlanInput *input, const MwFeedHint *hint, MwFault *fault)
 {
     char text[MW_TENSOR_TEXT_BYTES];
-    const char *name = input->name;
-    mw_tensor_text(&input->global, text);
-    const char *tokens = takes_tokens(input) ? "tokens:" : "";
+    const char *name = input->name, *file = hint->tokens ? hint->tokens : "FILE";
+    bool is_text = false;
     for (int n = 0; n < MW_COUNT(mw_text_inputs); n++)
-        if (takes_tokens(input) && strcmp(name, mw_text_inputs[n]) == 0)
-            return mw_fault_set(fault,
-                                "no data for the input %s: %s. Give %s tokens:FILE, lm:FILE, "
-                                "npy:%s=FILE or random",
-                                name, text, option, name);
-    return mw_fault_set(fault, "no data for the input %s: %s. Give %s %s%s%snpy:%s=FILE or random",
-                        name, text, option, tokens, *tokens ? name : "", *tokens ? "=FILE, " : "",
-                        name);
+        is_text |= takes_tokens(input) && strcmp(name, mw_text_inputs[n]) == 0;
+    mw_fault_set(fault, "no data for the input %s: %s. Give %s ", name,
+                 mw_tensor_text(&input->global, text), hint->option);
+    if (hint->array)
+        return add(fault, "npz:FILE with the array '%s' of %s, which fits, by the name '%s'",
+                   hint->array, hint->archive, name);
+    if (is_text && !hint->tokens)
+        add(fault, "tokens:FILE, lm:FILE, ");
+    else if (takes_tokens(input))
+        add(fault, "tokens:%s=%s, ", name, file);
+    return add(fault, "npy:%s=FILE%s or random", name, input->global.rank > 2 ? ", npz:FILE" : "");
 }

@@ -15,7 +15,14 @@ const MwPlanInput *mw_find_input(const MwPlan *plan, const char *name);
 bool mw_no_such_input(MwArena *arena, const MwPlan *plan, const char *name, MwFault *fault);
 /* Says that the model has no input for tokens, and which input could take them. */
 bool mw_no_text_input(const MwPlan *plan, MwFault *fault);
-/* Says that an input has no data, and which feeds could give it by `option`. */
-bool mw_no_data(const MwPlanInput *input, const char *option, MwFault *fault);
+/* What is known of the feeds that were given. */
+typedef struct {
+    const char *option;          /* "--feed" */
+    const char *tokens;          /* a file of tokens; NULL: none is given */
+    const char *array, *archive; /* an array that has rows of the input's shape; NULL: none has */
+} MwFeedHint;
+
+/* Says that an input has no data, and which feeds could give it. */
+bool mw_no_data(const MwPlanInput *input, const MwFeedHint *hint, MwFault *fault);
 
 #endif

@@ -52,6 +52,14 @@ static bool open_array(const MwRowSource *source, MwRowFile *file, MwFault *faul
     return true;
 }
 
+bool mw_feed_fits(const MwFeedFile *file, const MwPlanInput *input)
+{
+    MwFault ignored;
+    MwNpy array;
+    return read_header(file, &array, &ignored) && has_rows(&array, input) &&
+           mw_npy_fits(&array, input->global.type);
+}
+
 static bool open_tokens(const MwRowSource *source, int64_t row, MwRowFile *file, MwFault *fault)
 {
     char text[MW_TENSOR_TEXT_BYTES];

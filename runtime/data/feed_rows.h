@@ -53,6 +53,9 @@ static inline int64_t mw_input_batch(const MwPlanInput *input)
     return input->whole ? 1 : input->global.dim[0];
 }
 
+/* Whether an open .npy file has rows for the input. */
+bool mw_feed_fits(const MwFeedFile *file, const MwPlanInput *input);
+
 /* Reads elements [column, column + count) of the row with a number, and on into the rows after it;
  * all are in one file. */
 bool mw_feed_rows_read(const MwFeedRows *rows, int64_t row, int64_t column, int64_t count, void *to,

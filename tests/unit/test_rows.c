@@ -259,6 +259,8 @@ static const struct {
     {"tokens:A.bin*0.5,B.bin", "either all files of an input have a weight"},
     {"tokens:A.bin*0.5,E.bin*1", "E.bin has no rows, and a weight of its own"},
     {"tokens:", "it names no file"},
+    {"tokens:targets=A.bin",
+     "no data for the input tokens: i32[8, 6]. Give --feed tokens:tokens=FOLDER/A.bin, npy:"},
     {"npy:x+1=X.npy", "x+1 is for tokens: alone"},
     {"npy:x=Y.npy,tokens=T.npy", "T.npy has 8 rows for the input tokens, and "},
     {"npy:x=X.npy,T.npy",
@@ -291,10 +293,14 @@ START_TEST(a_wrong_feed_is_named)
         *to++ = *at;
     }
     *to = '\0';
-    const char *texts[] = {text, "random"};
+    const char *texts[] = {text, "random:x=5"}, *message = wrong[_i].message;
+    const char *hole = strstr(message, "FOLDER");
+    if (hole)
+        message = mw_arena_printf(arena, "%.*s%s%s", (int)(hole - message), message, folder,
+                                  hole + strlen("FOLDER"));
     MwFault fault = {0};
     ck_assert_ptr_null(tried_feeds(mesh, texts, 2, false, &fault));
-    ck_assert_msg(strstr(fault.text, wrong[_i].message), "%s gives: %s", text, fault.text);
+    ck_assert_msg(strstr(fault.text, message), "%s gives: %s", text, fault.text);
 }
 END_TEST
 
