@@ -1,0 +1,42 @@
+" SPDX-License-Identifier: GPL-3.0-or-later
+" Written by editors/generate.
+if exists('b:current_syntax')
+  finish
+endif
+syn match meshwright_graphComment '#.*$' contains=@Spell
+syn keyword meshwright_graphDeclaration size import block model input weight state output
+syn keyword meshwright_graphControl repeat scan collect as if else for in
+syn keyword meshwright_graphControl return show assign precision train with
+syn keyword meshwright_graphOperator and or not
+syn keyword meshwright_graphConstant true false
+syn keyword meshwright_graphType f32 bf16 i32 bool i64 i8 u8 f16
+syn match meshwright_graphInitialiser '\v<(zeros|ones|normal|uniform|constant)>'
+syn match meshwright_graphFunction '\v<(abs|accumulate|adafactor|adagrad|adam|adamw|adaptive_avg_pool|adaptive_max_pool|add|all|any|argmax)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(argmin|argsort|atan2|avg_pool|batch_norm|bernoulli|binary_cross_entropy|broadcast|cast|ceil|clip|concat)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(constant|contrastive|conv|conv_filter_grad|conv_transpose|cos|cross_entropy|cumsum|div|dropout|einsum|elu)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(embedding|embedding_grad|eq|erf|exp|expand_dims|expm1|first_equal|flip|floor|floor_div|gather)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(ge|gelu|gelu_grad|gelu_tanh|gelu_tanh_grad|grad|group_norm|gt|hard_sigmoid|hard_swish|identity|iota)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(isnan|kl_divergence|lamb|layer_norm|layer_norm_grad|le|leaky_relu|len|linear_scan|lion|log|log1p)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(log_softmax|log_softmax_grad|logsumexp|logsumexp_grad|lt|max|max_pool|max_pool_grad|max_pool_pick|maximum|mean|min)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(minimum|mish|mod|mse|mul|muon|ne|neg|normal|one_hot|ones|pad)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(pick|pick_grad|pow|prod|put_rows|receive|reduce_max|reduce_sum|relu|reshape|resize|rms_norm)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(rms_norm_grad|rmsprop|roll|rope|round|rsqrt|run_after|scan_carry|scan_in|scan_next|scan_out|scatter_add)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(sdpa|sdpa_grad|sdpa_mask_grad|sdpa_masked|sdpa_masked_grad|select|send|sgd|shard|sigmoid|sign|silu)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(silu_grad|sin|slice|softmax|softmax_grad|softplus|sort|split|sqrt|squeeze|stack|std)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(step|stop_gradient|sub|sum|sum_pool|sum_pool_grad|take_along|take_along_grad|tan|tanh|tile|top_k)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(transpose|uniform|unstack|var|where|zeros)>(\s*\()@='
+syn match meshwright_graphAnnotation '\v<(spec|ring|stage|remat|phase|scope|repeat|layer|batch)>(\.[0-9]+)?(\s*\=[^=])@='
+syn region meshwright_graphString start='"' skip='\\["\\]' end='"' oneline
+syn match meshwright_graphNumber '\v<[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?'
+hi def link meshwright_graphComment Comment
+hi def link meshwright_graphNumber Number
+hi def link meshwright_graphDeclaration Statement
+hi def link meshwright_graphControl Keyword
+hi def link meshwright_graphOperator Operator
+hi def link meshwright_graphConstant Boolean
+hi def link meshwright_graphType Type
+hi def link meshwright_graphFunction Function
+hi def link meshwright_graphInitialiser Constant
+hi def link meshwright_graphAnnotation PreProc
+hi def link meshwright_graphString String
+let b:current_syntax = 'meshwright_graph'
