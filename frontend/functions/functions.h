@@ -6,6 +6,9 @@
 #include "frontend/terms/call.h"
 
 bool mw_function_exists(const char *name);
+/* Whether it draws random numbers: its calls have streams in the order in which they are expanded
+ * (random.c). */
+bool mw_function_draws(const char *name);
 
 /* The call of a function while its arguments are evaluated. */
 typedef struct {

@@ -7,8 +7,11 @@
  * of a tensor that it goes through too. So they are others at each step, and still depend on their
  * global position alone. */
 #include "frontend/functions/expansions.h"
+#include "frontend/functions/functions.h"
 
 #include <math.h>
+
+#include <string.h>
 
 /* Argument 0, the shape of the numbers. */
 static bool read_shape(MwExpander *ex, const MwCall *call, int64_t **shape, int *rank)
@@ -189,4 +192,13 @@ MwTerm mw_function_dropout(MwExpander *ex, const MwCall *call)
     ex->next_key += !mw_call_has(call, 2);
     MwAttr attrs[] = {mw_attr_float(MW_ATTR_RATE, rate), mw_attr_int(MW_ATTR_KEY, key)};
     return mw_call_emit(ex, call, MW_OP_DROPOUT, &x, 1, attrs, MW_COUNT(attrs));
+}
+
+bool mw_function_draws(const char *name)
+{
+    static const char *const drawing[] = {"uniform", "normal", "bernoulli", "dropout"};
+    for (int i = 0; i < MW_COUNT(drawing); i++)
+        if (strcmp(name, drawing[i]) == 0)
+            return true;
+    return false;
 }

@@ -123,7 +123,11 @@ MwExpr *mw_copy_expr(MwExprCopy *copy, const MwExpr *from)
     case MW_EXPR_CALL:
         mw_copy_args(copy, &expr->call.args);
         break;
-    default:
+    case MW_EXPR_TEXT:
+    case MW_EXPR_NAME:
+    case MW_EXPR_INT:
+    case MW_EXPR_FLOAT:
+    case MW_EXPR_BOOL:
         break;
     }
     return expr;
@@ -147,9 +151,16 @@ int mw_expr_nesting(const MwExpr *expr)
         for (int i = 0; i < expr->call.args.count; i++)
             most = (int)mw_max(most, mw_expr_nesting(expr->call.args.at[i].value));
         return most + 1;
-    default:
+    case MW_EXPR_EACH:
+        return mw_expr_nesting(expr->each.value);
+    case MW_EXPR_TEXT:
+    case MW_EXPR_NAME:
+    case MW_EXPR_INT:
+    case MW_EXPR_FLOAT:
+    case MW_EXPR_BOOL:
         return 0;
     }
+    MW_UNREACHABLE();
 }
 
 int mw_expr_columns(MwArena *arena, const MwExpr *expr)

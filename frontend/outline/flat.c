@@ -2,13 +2,11 @@
 #include "frontend/outline/flat.h"
 
 #include "base/text.h"
+#include "frontend/functions/functions.h"
 
 #include <string.h>
 
 enum { MAX_MODULE_DEPTH = 32 /* components of a module's path; those below are part of it */ };
-
-/* Functions that draw random numbers (frontend/functions/random.c). */
-static const char *const random_functions[] = {"dropout", "uniform", "normal", "bernoulli"};
 
 /* Functions whose second argument is a shape, and the role of its first element. */
 static const char *const shapers[] = {"reshape", "broadcast", "constant"};
@@ -138,7 +136,7 @@ static void scan_args(Scan *scan, const MwArgs *args, bool shapes)
 static void scan_call(Scan *scan, const MwExpr *expr)
 {
     const char *callee = expr->call.callee.text;
-    scan->op->is_random |= is_among(callee, random_functions, MW_COUNT(random_functions));
+    scan->op->is_random |= mw_function_draws(callee);
     mw_text_printf(&scan->shape, "%s(", callee);
     scan_args(scan, &expr->call.args, is_among(callee, shapers, MW_COUNT(shapers)));
     mw_text_add(&scan->shape, ")");
