@@ -54,6 +54,17 @@ bool mw_function_exists(const char *name)
     return find_function(name) || find_operator(name, &op);
 }
 
+const char *mw_function_parameter(MwInterner *interner, const char *name, int k)
+{
+    const Function *function = find_function(name);
+    const char *word = function ? function->signature : "";
+    if (strchr(word, '*'))
+        return NULL;
+    for (; *word && k > 0; k--)
+        word += strcspn(word, " ") + (word[strcspn(word, " ")] == ' ');
+    return *word ? mw_intern_n(interner, word, strcspn(word, " ?~!")) : NULL;
+}
+
 static void add_names(MwExpander *ex, MwKnown *known)
 {
     for (int i = 0; i < MW_COUNT(functions); i++)

@@ -10,6 +10,10 @@ bool mw_function_exists(const char *name);
  * (random.c). */
 bool mw_function_draws(const char *name);
 
+/* The interned name of parameter k of a function of functions.def; NULL: it is another function,
+ * has no such parameter, or takes any number of arguments by position. */
+const char *mw_function_parameter(MwInterner *interner, const char *name, int k);
+
 /* The call of a function while its arguments are evaluated. */
 typedef struct {
     MwCall call;

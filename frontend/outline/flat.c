@@ -8,10 +8,6 @@
 
 enum { MAX_MODULE_DEPTH = 32 /* components of a module's path; those below are part of it */ };
 
-/* Functions whose second argument is a shape, and the role of its first element. */
-static const char *const shapers[] = {"reshape", "broadcast", "constant"};
-static const char shape_role[] = "shape";
-
 /* Annotations that describe the nodes of a dump. */
 static const char *const dump_annotations[] = {"phase", "scope", "repeat", "layer"};
 
@@ -97,7 +93,7 @@ static void scan_constant(Scan *scan, const MwExpr *expr, const char *role)
 
 static void scan_list(Scan *scan, const MwExprs *exprs, const char *role)
 {
-    const bool is_shape = role && strcmp(role, shape_role) == 0;
+    const bool is_shape = role && strcmp(role, MW_FLAT_SHAPE) == 0;
     for (int i = 0; i < exprs->count; i++) {
         scan_expr(scan, exprs->at[i], is_shape && i ? "size" : role);
         mw_text_add(&scan->shape, ",");
@@ -122,13 +118,13 @@ static void scan_index(Scan *scan, const MwExpr *expr)
     mw_text_add(&scan->shape, "]");
 }
 
-/* `shapes`: whether the second argument by position is a shape. */
-static void scan_args(Scan *scan, const MwArgs *args, bool shapes)
+static void scan_args(Scan *scan, const char *callee, const MwArgs *args)
 {
     for (int i = 0; i < args->count; i++) {
         const char *key = args->at[i].key.text;
         mw_text_printf(&scan->shape, "%s=", key ? key : "");
-        scan_expr(scan, args->at[i].value, !key && shapes && i == 1 ? shape_role : key);
+        scan_expr(scan, args->at[i].value,
+                  key ? key : mw_function_parameter(scan->reader->flat->interner, callee, i));
         mw_text_add(&scan->shape, ",");
     }
 }
@@ -138,7 +134,7 @@ static void scan_call(Scan *scan, const MwExpr *expr)
     const char *callee = expr->call.callee.text;
     scan->op->is_random |= mw_function_draws(callee);
     mw_text_printf(&scan->shape, "%s(", callee);
-    scan_args(scan, &expr->call.args, is_among(callee, shapers, MW_COUNT(shapers)));
+    scan_args(scan, callee, &expr->call.args);
     mw_text_add(&scan->shape, ")");
 }
 

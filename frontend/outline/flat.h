@@ -28,6 +28,8 @@ typedef struct {
 
 typedef MW_VEC(MwFlatConstant) MwFlatConstants;
 
+#define MW_FLAT_SHAPE "shape" /* the role of the first element of a shape */
+
 typedef struct {
     const MwStatement *statement;
     int module;

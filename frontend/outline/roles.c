@@ -142,7 +142,7 @@ int64_t mw_flat_find_batch(MwFlat *flat)
             op->constants.at[0].is_batch = !op->statement->annotations.count;
         for (int k = 0; k < op->constants.count && op->statement->kind == MW_STATEMENT_LET; k++) {
             MwFlatConstant *constant = &op->constants.at[k];
-            const bool is_first = constant->role && strcmp(constant->role, "shape") == 0;
+            const bool is_first = constant->role && strcmp(constant->role, MW_FLAT_SHAPE) == 0;
             constant->is_batch =
                 is_first && constant->expr->kind == MW_EXPR_INT && constant->expr->i == batch;
         }

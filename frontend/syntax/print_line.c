@@ -2,6 +2,8 @@
 #include "frontend/syntax/print_line.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- expressions ---- */
@@ -89,11 +91,26 @@ static void add_operand(MwLine *line, const MwExpr *expr, int least)
         close_bracket(line, ")");
 }
 
+/* A small number of one or two digits with an exponent: 3e-04. False for other numbers. */
+static bool add_small(MwText *digits, double value)
+{
+    char shown[32];
+    for (int precision = 0; precision < 2 && value > 0 && value < 0.01; precision++) {
+        snprintf(shown, sizeof shown, "%.*e", precision, value);
+        if (strtod(shown, NULL) != value)
+            continue;
+        mw_text_add(digits, shown);
+        return true;
+    }
+    return false;
+}
+
 /* A number that reads back as a fraction: 2.0, 1e-5. */
 static void add_float(MwText *text, double value)
 {
     MwText digits = {.arena = text->arena};
-    mw_text_add_double(&digits, value);
+    if (!add_small(&digits, value))
+        mw_text_add_double(&digits, value);
     const char *exponent = strpbrk(digits.at, "eE");
     if (!exponent) {
         const bool is_plain = isfinite(value) && !strchr(digits.at, '.');
@@ -219,6 +236,7 @@ static void add_right(MwLine *line, const MwExpr *expr)
     const int least = binaries[expr->binary.op].right;
     mw_text_printf(&line->text, " %s", binaries[expr->binary.op].text);
     mw_line_may_break(line);
+    mw_vec_last(&line->breaks).is_inside = true;
     add_operand(line, right, is_negative_number(right) ? BINDS_ANY : least);
 }
 
@@ -287,7 +305,15 @@ enum { CONTINUATION = 2 /* columns that what follows a break is indented by */ }
 void mw_line_may_break(MwLine *line)
 {
     mw_text_add(&line->text, " ");
-    mw_vec_push(line->text.arena, &line->breaks, ((MwLineBreak){line->text.bytes, line->depth}));
+    mw_vec_push(line->text.arena, &line->breaks,
+                ((MwLineBreak){.at = line->text.bytes, .depth = line->depth}));
+}
+
+/* How far inside a break lies: a line is broken as far outside as it can be, and rather behind a
+ * comma than behind an operator. */
+static int level(const MwLineBreak *at)
+{
+    return 2 * at->depth + at->is_inside;
 }
 
 /* The index of the break at which a line from `begin` on ends that has `room` columns; -1: there is
@@ -300,7 +326,7 @@ static int choose_break(const MwLine *line, int first, size_t begin, size_t room
         if (at->at - 1 > begin + room)
             return best >= 0 ? best : i;
         const bool is_short = best < 0 || line->breaks.at[best].at < begin + room / 2;
-        if (is_short || at->depth <= line->breaks.at[best].depth)
+        if (is_short || level(at) <= level(&line->breaks.at[best]))
             best = i;
     }
     return best;

@@ -10,8 +10,9 @@ enum { MW_PRINT_COLUMNS = 100 };
 
 /* A place behind a comma or an operator. */
 typedef struct {
-    size_t at; /* offset in the text of what follows */
-    int depth; /* brackets open there */
+    size_t at;      /* offset in the text of what follows */
+    int depth;      /* brackets open there */
+    bool is_inside; /* it is behind an operator */
 } MwLineBreak;
 
 /* {.text.arena = a} is an empty line. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* mw_graph_same: models that are the same however they are written, and each thing that can differ. */
+/* mw_graph_same: models that are the same however they are written, and each thing that can
+ * differ. */
 #include "frontend/frontend.h"
 #include "ir/same.h"
 #include "tests/unit/diags_text.h"
