@@ -64,7 +64,16 @@ bool mw_onnx_constant_of_shape(MwOnnxImport *import, const MwOnnxNode *node)
     const char *text = mw_onnx_text(
         import, "constant(%s, [%s], type = %s)", mw_onnx_number_text(import, shape.type, number),
         mw_onnx_dims_text(import, shape.rank, shape.dim), mw_type_name(shape.type));
-    return mw_onnx_set(import, node, 0, &shape, mw_onnx_emit(import, &shape, text, NULL, 0), NULL);
+    mw_onnx_set(import, node, 0, &shape, mw_onnx_emit(import, &shape, text, NULL, 0), NULL);
+    int64_t dim[MW_MAX_RANK];
+    for (int i = 0; i < shape.rank; i++)
+        dim[i] = mw_onnx_dim_is_constant(&shape.dim[i]) ? shape.dim[i].value : 1;
+    MwOnnxTensor *stretched = mw_onnx_fold_new(import, shape.type, shape.rank, dim);
+    for (int64_t i = 0; stretched && i < stretched->count; i++)
+        mw_element_put(shape.type, (void *)(uintptr_t)stretched->data, i, number);
+    if (node->outputs[0])
+        node->outputs[0]->stretched = stretched;
+    return true;
 }
 
 /* Up to a size of the model, by steps of 1. */

@@ -181,6 +181,13 @@ MwOnnxTerm *mw_onnx_emit_state(MwOnnxImport *import, const MwOnnxTensor *tensor,
     return emit_tensor(import, MW_ONNX_TERM_STATE, tensor, name);
 }
 
+MwOnnxTerm *mw_onnx_emit_weight(MwOnnxImport *import, const MwOnnxTensor *tensor, const char *local)
+{
+    const char *module = import->node ? import->node->module : "";
+    const char *name = mw_onnx_clean_name(import->interner, joined(import, module, local));
+    return emit_tensor(import, MW_ONNX_TERM_WEIGHT, tensor, name);
+}
+
 /* ---- Constants as terms ---- */
 
 /* The name of an initializer: its own; or one of the module that uses it. */

@@ -27,7 +27,10 @@ struct MwOnnxTerm {
                          infix operator */
     int operand_count;
     MwOnnxTerm **operands;
-    int part, parts;            /* PART; VALUE: how many results it has */
+    int part, parts;           /* PART; VALUE: how many results it has */
+    const char *const *locals; /* VALUE: names of statements, @0, @1, .. of the text, of which the
+                                   first are its results; NULL: the text is an expression */
+    int local_count;
     const char *module, *local; /* VALUE, PART: what its name is made of */
     const char *name;           /* INPUT, WEIGHT, STATE; of others while printing */
     const MwOnnxTensor *tensor; /* WEIGHT, STATE: its elements */
@@ -78,6 +81,9 @@ MwOnnxTerm *mw_onnx_emit2(MwOnnxImport *import, const MwOnnxShape *shape, const 
 MwOnnxTerm *mw_onnx_emit_part(MwOnnxImport *import, const MwOnnxShape *shape, MwOnnxTerm *whole,
                               int part);
 MwOnnxTerm *mw_onnx_emit_number(MwOnnxImport *import, MwType type, double value);
+/* A weight with these elements, of the module of the node. */
+MwOnnxTerm *mw_onnx_emit_weight(MwOnnxImport *import, const MwOnnxTensor *tensor,
+                                const char *local);
 /* A state with these elements, named by the node. */
 MwOnnxTerm *mw_onnx_emit_state(MwOnnxImport *import, const MwOnnxTensor *tensor, const char *local);
 

@@ -56,8 +56,8 @@ static bool fits_within(const MwOnnxTerm *term, const MwOnnxTerm *user, int room
         return false;
     if (term->operand_count == 0)
         return true;
-    return term->uses == 1 && user->kind == MW_ONNX_TERM_VALUE && term->module == user->module &&
-           term->size <= room;
+    return term->uses == 1 && user->kind == MW_ONNX_TERM_VALUE && !user->locals &&
+           term->module == user->module && term->size <= room;
 }
 
 /* Decides which terms have statements, in order, so that operands are decided first: a term that
@@ -243,26 +243,45 @@ static void print_declarations(Printer *printer, unsigned kind)
     }
 }
 
-/* The names of the results of a term with several, which stand behind it. */
-static void print_parts(Printer *printer, int at)
+/* The names of the results of a term with several; the terms of these stand soon behind it. */
+static const char **name_parts(Printer *printer, int at)
 {
     const MwOnnxTerm *whole = printer->import->terms.at[at];
     const char **names = MW_NEW(printer->import->arena, const char *, whole->parts);
+    for (int p = 0; p < whole->parts; p++) {
+        const char *local = whole->locals ? whole->locals[p] : whole->local;
+        names[p] = new_name(printer, whole->module, local);
+    }
     for (int i = at + 1; i < printer->import->terms.count; i++) {
         MwOnnxTerm *term = printer->import->terms.at[i];
-        if (term->kind != MW_ONNX_TERM_PART || term->operands[0] != whole)
+        if (term->kind != MW_ONNX_TERM_PART)
             continue;
-        if (!names[term->part])
-            names[term->part] = new_name(printer, term->module, term->local);
-        term->name = names[term->part];
-        if (i > at + 2 * whole->parts)
+        if (term->operands[0] != whole)
             break;
+        term->name = names[term->part];
     }
-    for (int p = 0; p < whole->parts; p++) {
-        if (!names[p])
-            names[p] = new_name(printer, whole->module, whole->local);
+    return names;
+}
+
+static void print_names(Printer *printer, const char **names, int count)
+{
+    for (int p = 0; p < count; p++)
         mw_text_printf(printer->text, "%s%s", p ? ", " : "", names[p]);
+}
+
+/* A text of several lines, in which @ and a digit is a name. */
+static void print_statements(Printer *printer, const MwOnnxTerm *term, const char **names)
+{
+    mw_text_add(printer->text, "  ");
+    for (const char *at = term->text; *at; at++) {
+        if (*at == '@' && isdigit((unsigned char)at[1]))
+            mw_text_add(printer->text, names[*++at - '0']);
+        else if (operand_at(at) >= 0)
+            print_term(printer, term->operands[*++at - '0'], OF_LOGIC);
+        else
+            mw_text_add(printer->text, *at == '\n' ? "\n  " : (const char[]){*at, '\0'});
     }
+    mw_text_add(printer->text, "\n");
 }
 
 static void print_values(Printer *printer)
@@ -272,9 +291,13 @@ static void print_values(Printer *printer)
         MwOnnxTerm *term = import->terms.at[i];
         if (term->kind != MW_ONNX_TERM_VALUE || !term->uses || is_inline(term))
             continue;
+        if (term->locals) {
+            print_statements(printer, term, name_parts(printer, i));
+            continue;
+        }
         mw_text_add(printer->text, "  ");
         if (term->parts > 1) {
-            print_parts(printer, i);
+            print_names(printer, name_parts(printer, i), term->parts);
         } else {
             term->name = new_name(printer, term->module, term->local);
             mw_text_add(printer->text, term->name);

@@ -296,6 +296,16 @@ attention (float[batch, 5, 12] x, bool[batch, 1, 1, 5] seen) => (float[batch, 5,
        "causal": np.triu(np.full((1, 1, 5, 5), -np.inf, np.float32), 1)},
         {"batch": 2}, {"seen": [True, True, False, True, False]}),
 
+    "recurrences": (head() + """
+recurrences (float[batch, 5, 3] x, float[2, batch, 4] h0) => (float[5, 2, batch, 4] a, float[2, batch, 4] b,
+    float[2, batch, 4] c, float[5, 2, batch, 4] d, float[1, batch, 4] e) {
+  steps = Transpose<perm = [1, 0, 2]>(x)
+  a, b, c = LSTM<hidden_size = 4, direction = "bidirectional">(steps, w, r, bias, , h0)
+  d, d1 = GRU<hidden_size = 4, direction = "bidirectional", linear_before_reset = 1>(steps, w3, r3, bias3)
+  e0, e = GRU<hidden_size = 4, direction = "reverse", linear_before_reset = 1>(steps, w1, r1)
+}""", {"w": (2, 16, 3), "r": (2, 16, 4), "bias": (2, 32), "w3": (2, 12, 3), "r3": (2, 12, 4), "bias3": (2, 24),
+       "w1": (1, 12, 3), "r1": (1, 12, 4)}, {"batch": 2}, {}),
+
     "sizes": (head() + """
 sizes (float[batch, length, 4] x, float[7] table) => (float[batch, length, 4] y, float[batch, length] z) {
   shape = Shape(x)
