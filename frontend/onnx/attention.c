@@ -305,6 +305,14 @@ static void take_operands(MwOnnxImport *import, const Attention *attention, MwOn
     operands[2] = mw_onnx_term_in(import, attention->v, heads_third);
 }
 
+/* Adds ", scale = .." where it is not what sdpa takes by itself. */
+static void add_scale(MwOnnxImport *import, const MwOnnxDim *width, double scale, MwText *text)
+{
+    const double usual = 1 / sqrt((double)width->value);
+    if (!mw_onnx_dim_is_constant(width) || fabs(scale - usual) > 1e-6 * usual)
+        mw_text_printf(text, ", scale = %s", mw_onnx_number_text(import, MW_F32, scale));
+}
+
 bool mw_onnx_match_attention(MwOnnxImport *import, const MwOnnxNode *node)
 {
     static const int8_t heads_third[MW_MAX_RANK] = {0, 2, 1, 3, 4, 5, 6, 7};
@@ -319,10 +327,7 @@ bool mw_onnx_match_attention(MwOnnxImport *import, const MwOnnxNode *node)
     if (!add_mask(import, &attention, &text, operands, &count))
         return false;
     take_operands(import, &attention, operands);
-    const double usual = 1 / sqrt((double)attention.q->shape.dim[3].value);
-    const bool fixed = mw_onnx_dim_is_constant(&attention.q->shape.dim[3]);
-    if (!fixed || fabs(attention.scale - usual) > 1e-6 * usual)
-        mw_text_printf(&text, ", scale = %s", mw_onnx_number_text(import, MW_F32, attention.scale));
+    add_scale(import, &attention.q->shape.dim[3], attention.scale, &text);
     mw_text_add(&text, ")");
     MwOnnxShape shape = attention.q->shape, placed;
     shape.dim[3] = attention.v->shape.dim[3];
@@ -331,4 +336,77 @@ bool mw_onnx_match_attention(MwOnnxImport *import, const MwOnnxNode *node)
         placed.dim[i] = shape.dim[heads_third[i]];
     return mw_onnx_set(import, node, 0, &shape,
                        mw_onnx_emit(import, &placed, text.at, operands, count), heads_third);
+}
+
+/* ---- The operator Attention ---- */
+
+/* An operand as [batch, sequence, heads, width]: it is [batch, heads, sequence, width], or has the
+ * heads in one dimension with the width. NULL after a refusal. */
+static MwOnnxTerm *heads_of(MwOnnxImport *import, const MwOnnxNode *node, int operand,
+                            const char *heads_name)
+{
+    static const int8_t heads_third[MW_MAX_RANK] = {0, 2, 1, 3, 4, 5, 6, 7};
+    MwOnnxValue *value = node->inputs[operand];
+    const MwOnnxDim heads = mw_onnx_dim(mw_onnx_int_of(node, heads_name, 0));
+    if (value->shape.rank == 4)
+        return mw_onnx_term_in(import, value, heads_third);
+    MwOnnxShape shape = value->shape;
+    if (shape.rank != 3 || heads.value < 1 ||
+        !mw_onnx_dim_div(&shape.dim[2], &heads, &shape.dim[3])) {
+        mw_onnx_refuse(import, node, "operands without heads");
+        return NULL;
+    }
+    shape.rank = 4;
+    shape.dim[2] = heads;
+    return mw_onnx_reshape(import, mw_onnx_term(import, value), &shape);
+}
+
+static bool check_attention(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    const MwType type = node->inputs[0]->shape.type;
+    for (int i = 4; i < node->input_count; i++)
+        if (node->inputs[i])
+            return mw_onnx_refuse(import, node, "keys and values of the past, or their lengths");
+    if (mw_onnx_float_of(node, "softcap", 0) != 0)
+        return mw_onnx_refuse(import, node, "attribute softcap");
+    if (node->inputs[1]->shape.type != type || node->inputs[2]->shape.type != type)
+        return mw_onnx_refuse(import, node, "operands of several types");
+    return true;
+}
+
+bool mw_onnx_attention(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    static const int8_t heads_third[MW_MAX_RANK] = {0, 2, 1, 3, 4, 5, 6, 7};
+    Attention attention = {.q = node->inputs[0], .mask = mw_onnx_input(node, 3)};
+    if (!check_attention(import, node))
+        return false;
+    attention.hides = attention.mask && attention.mask->shape.type == MW_BOOL;
+    MwOnnxTerm *operands[4] = {heads_of(import, node, 0, "q_num_heads"),
+                               heads_of(import, node, 1, "kv_num_heads"),
+                               heads_of(import, node, 2, "kv_num_heads")};
+    if (!operands[0] || !operands[1] || !operands[2])
+        return false;
+    MwText text = {.arena = import->arena};
+    int count = 3;
+    mw_text_add(&text, "sdpa($0, $1, $2");
+    if (mw_onnx_int_of(node, "is_causal", 0) && attention.mask)
+        return mw_onnx_refuse(import, node, "attribute is_causal beside a mask");
+    if (mw_onnx_int_of(node, "is_causal", 0))
+        mw_text_add(&text, ", causal = true");
+    if (!add_mask(import, &attention, &text, operands, &count))
+        return mw_onnx_refuse(import, node, "a mask of another type or rank");
+    const MwOnnxDim *width = &operands[0]->shape.dim[3];
+    add_scale(import, width, mw_onnx_float_of(node, "scale", 1 / sqrt((double)width->value)),
+              &text);
+    mw_text_add(&text, ")");
+    MwOnnxShape placed = operands[0]->shape, shape = attention.q->shape;
+    placed.dim[3] = operands[2]->shape.dim[3];
+    MwOnnxTerm *term = mw_onnx_emit(import, &placed, text.at, operands, count);
+    if (shape.rank == 4) {
+        shape.dim[3] = placed.dim[3];
+        return mw_onnx_set(import, node, 0, &shape, term, heads_third);
+    }
+    if (!mw_onnx_dim_mul(&placed.dim[2], &placed.dim[3], &shape.dim[2]))
+        return mw_onnx_refuse(import, node, "a size that is too large");
+    return mw_onnx_set(import, node, 0, &shape, mw_onnx_reshape(import, term, &shape), NULL);
 }

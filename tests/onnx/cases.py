@@ -296,6 +296,27 @@ attention (float[batch, 5, 12] x, bool[batch, 1, 1, 5] seen) => (float[batch, 5,
        "causal": np.triu(np.full((1, 1, 5, 5), -np.inf, np.float32), 1)},
         {"batch": 2}, {"seen": [True, True, False, True, False]}),
 
+    "attention23": (head(23) + """
+attention23 (float[batch, 5, 12] x, bool[5, 5] seen) => (float[batch, 5, 12] y, float[batch, 5, 12] z) {
+  q = MatMul(x, wq)
+  k = MatMul(x, wk)
+  v = MatMul(x, wv)
+  y = Attention<q_num_heads = 4, kv_num_heads = 2, is_causal = 1>(q, k, v)
+  heads = Constant<value = int64[4] {0, 0, 4, 3}>()
+  few = Constant<value = int64[4] {0, 0, 2, 3}>()
+  flat = Constant<value = int64[3] {0, 0, 12}>()
+  q1 = Reshape(q, heads)
+  k1 = Reshape(k, few)
+  v1 = Reshape(v, few)
+  q2 = Transpose<perm = [0, 2, 1, 3]>(q1)
+  k2 = Transpose<perm = [0, 2, 1, 3]>(k1)
+  v2 = Transpose<perm = [0, 2, 1, 3]>(v1)
+  o = Attention<scale = 0.25>(q2, k2, v2, seen)
+  o1 = Transpose<perm = [0, 2, 1, 3]>(o)
+  z = Reshape(o1, flat)
+}""", {"wq": (12, 12), "wk": (12, 6), "wv": (12, 6)},
+        {"batch": 2}, {"seen": np.eye(5, dtype=bool) | (np.arange(5) % 2 == 0)}),
+
     "recurrences": (head() + """
 recurrences (float[batch, 5, 3] x, float[2, batch, 4] h0) => (float[5, 2, batch, 4] a, float[2, batch, 4] b,
     float[2, batch, 4] c, float[5, 2, batch, 4] d, float[1, batch, 4] e) {
