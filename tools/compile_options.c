@@ -51,8 +51,8 @@ static const struct argp_option model_options[] = {
     {"dump-after", OPTION_DUMP_AFTER, "PASS", 0,
      "Print the graph after PASS, as a .graph file, on standard output", GROUP_DEBUG},
     {"stop-after", OPTION_STOP_AFTER, "PASS", 0, "Run the passes up to PASS only", GROUP_DEBUG},
-    {"time-passes", OPTION_TIME_PASSES, NULL, 0, "Print the time of each pass on standard error",
-     GROUP_DEBUG},
+    {"time-passes", OPTION_TIME_PASSES, NULL, 0,
+     "Print the time of each pass, and of compiling kernels, on standard error", GROUP_DEBUG},
     {0}};
 
 static const struct argp_option plan_options[] = {
