@@ -4,7 +4,7 @@ if exists('b:current_syntax')
   finish
 endif
 syn match meshwright_graphComment '#.*$' contains=@Spell
-syn keyword meshwright_graphDeclaration size import block model input weight state output
+syn keyword meshwright_graphDeclaration size import block model input state output
 syn keyword meshwright_graphControl repeat scan collect as if else for in
 syn keyword meshwright_graphControl return show assign precision train with
 syn keyword meshwright_graphOperator and or not
@@ -24,7 +24,7 @@ syn match meshwright_graphFunction '\v<(rms_norm_grad|rmsprop|roll|rope|round|rs
 syn match meshwright_graphFunction '\v<(sdpa|sdpa_grad|sdpa_mask_grad|sdpa_masked|sdpa_masked_grad|select|send|sgd|shard|sigmoid|sign|silu)>(\s*\()@='
 syn match meshwright_graphFunction '\v<(silu_grad|sin|slice|softmax|softmax_grad|softplus|sort|split|sqrt|squeeze|stack|std)>(\s*\()@='
 syn match meshwright_graphFunction '\v<(step|stop_gradient|sub|sum|sum_pool|sum_pool_grad|take_along|take_along_grad|tan|tanh|tile|top_k)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(transpose|uniform|unstack|var|where|zeros)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(transpose|uniform|unstack|var|weight|where|zeros)>(\s*\()@='
 syn match meshwright_graphAnnotation '\v<(spec|ring|stage|remat|phase|scope|repeat|layer|batch)>(\.[0-9]+)?(\s*\=[^=])@='
 syn region meshwright_graphString start='"' skip='\\["\\]' end='"' oneline
 syn match meshwright_graphNumber '\v<[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?'
