@@ -682,6 +682,7 @@ static int run_steps(Run *run)
     const Messages messages = messages_new(run);
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt); /* what mpirun sends when it is interrupted */
+    signal(SIGUSR1, on_interrupt); /* mpirun passes this one on, and leaves ranks their time */
     if (run->step >= run->options.steps && run->transport->rank == 0)
         printf("nothing to do up to step %lld: %lld are done\n", (long long)run->options.steps,
                (long long)run->step);
