@@ -24,6 +24,7 @@ typedef struct {
     MwRun *runs; /* [items of a unit] that begin at each; count 0: inside of one */
     int places;  /* in units that stand for their class, besides iterations of repeats */
     bool is_block;
+    bool is_trunk;    /* it is no block, and holds nearly all of the model */
     const char *name; /* of its block */
 } MwClass;
 

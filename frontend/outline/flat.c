@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/outline/flat.h"
 
+#include "base/init.h"
 #include "base/text.h"
 #include "frontend/functions/functions.h"
 
@@ -95,7 +96,7 @@ static void scan_list(Scan *scan, const MwExprs *exprs, const char *role)
 {
     const bool is_shape = role && strcmp(role, MW_FLAT_SHAPE) == 0;
     for (int i = 0; i < exprs->count; i++) {
-        scan_expr(scan, exprs->at[i], is_shape && i ? "size" : role);
+        scan_expr(scan, exprs->at[i], is_shape && i ? "dim" : role);
         mw_text_add(&scan->shape, ",");
     }
 }
@@ -256,13 +257,30 @@ static void add_annotations(Scan *scan, const MwArgs *annotations)
     }
 }
 
+/* An initialiser, which is no call of the function of its name. */
+static void scan_init(Scan *scan, const MwExpr *expr)
+{
+    MwInit init;
+    if (expr->kind != MW_EXPR_CALL || !mw_init_parse(expr->call.callee.text, &init)) {
+        scan_expr(scan, expr, NULL);
+        return;
+    }
+    mw_text_printf(&scan->shape, "%s(", expr->call.callee.text);
+    for (int i = 0; i < expr->call.args.count; i++) {
+        const char *key = expr->call.args.at[i].key.text;
+        mw_text_printf(&scan->shape, "%s=", key ? key : "");
+        scan_expr(scan, expr->call.args.at[i].value, mw_init_info(init)->number);
+    }
+    mw_text_add(&scan->shape, ")");
+}
+
 static void read_declaration(Reader *reader, const MwStatement *statement)
 {
     MwFlatOp op = {.statement = statement, .first_value = reader->flat->values.count};
     Scan scan = {reader, &op, {.arena = reader->flat->arena}};
     scan_type(&scan, &statement->declare.type);
     if (statement->declare.init)
-        scan_expr(&scan, statement->declare.init, "init");
+        scan_init(&scan, statement->declare.init);
     add_annotations(&scan, &statement->annotations);
     op.value_count = 1;
     end_op(&scan, statement->kind == MW_STATEMENT_INPUT ? "" : statement->declare.name.text);

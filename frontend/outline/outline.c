@@ -28,13 +28,14 @@ static bool is_repeat(const MwClass *class)
     return unit->items.count > 1 && class->runs[0].count == unit->items.count;
 }
 
-/* Whether a class that is called once deserves a block: it is no trunk, which holds nearly all of
- * what is around it, and not only a few operations. */
-static bool deserves_block(const MwClass *class)
+/* Whether the only unit of a class holds nearly all of the model, or of a trunk. */
+static bool is_trunk(const MwClasses *classes, const MwClass *class)
 {
     const MwModuleUnit *unit = mw_class_unit(class);
-    const bool is_trunk = (int64_t)unit->size * 100 >= (int64_t)unit->parent->size * TRUNK_SHARE;
-    return unit->size >= MIN_LONE_BLOCK && !is_trunk && !is_repeat(class);
+    const bool is_in_trunk =
+        !unit->parent->parent || classes->classes.at[unit->parent->class].is_trunk;
+    return is_in_trunk && class->units.count == 1 &&
+           (int64_t)unit->size * 100 >= (int64_t)unit->parent->size * TRUNK_SHARE;
 }
 
 static bool is_numbered(const char *path)
@@ -73,8 +74,10 @@ static void choose_blocks(MwClasses *classes)
         const MwModuleUnit *unit = mw_class_unit(class);
         if (!unit->parent || !unit->outputs.count || !class->places)
             continue;
-        class->is_block =
-            class->places > 1 ? unit->size > 1 || has_declarations(unit) : deserves_block(class);
+        class->is_trunk = is_trunk(classes, class);
+        class->is_block = class->places > 1 ? unit->size > 1 || has_declarations(unit)
+                                            : unit->size >= MIN_LONE_BLOCK && !class->is_trunk &&
+                                                  !is_repeat(class);
         class->is_block |= must_be_block(classes, class);
     }
 }

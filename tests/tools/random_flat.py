@@ -57,7 +57,11 @@ class Writer:
         if name not in self.weights:
             self.weights[name] = True
             init = init or self.draw.choice(["ones", "zeros", "normal(0.02)"])
-            self.declared.append(f"  {kind} {name}: f32[{WIDTH}] = {init}")
+            text = f"  {kind} {name}: f32[{WIDTH}] = {init}"
+            if self.draw.random() < 0.5:
+                self.declared.append(text)
+            else:
+                self.lines.append((text, {name}, set()))
         return name
 
     def let(self, path, word, text, uses, results=1):
@@ -79,7 +83,7 @@ class Writer:
             weight = self.declare(path, kind.weights[0])
             if self.draw.random() < 0.05 and self.weights:
                 weight = self.draw.choice([name for name in self.weights if not name.endswith("kept")] or [weight])
-            return self.let(path, "mul", f"{x} * {weight}", [x])
+            return self.let(path, "mul", f"{x} * {weight}", [x, weight])
         if what == "constant":
             return self.let(path, "mul", f"{x} * {self.draw.choice([0.5, 0.5, 2, 3.0])} + {y}", [x, y])
         if what == "dropout":
@@ -89,10 +93,10 @@ class Writer:
             return [self.let(path, "cat", f"concat({b}, {a}, axis = -1)", [a, b])[0],
                     self.let(path, "cat", f"concat({a}, {a}, axis = 1)", [a])[0]]
         state = self.declare(path, "kept", "state", "zeros")
-        value, = self.let(path, "mean", f"mean({x}, axis = 0) + {state}", [x])
+        value, = self.let(path, "mean", f"mean({x}, axis = 0) + {state}", [x, state])
         if state not in self.states:
             self.states[state] = value
-        return self.let(path, "sub", f"{x} - {state}", [x])
+        return self.let(path, "sub", f"{x} - {state}", [x, state])
 
     def module(self, path, kind, inputs):
         values = list(inputs)
@@ -138,6 +142,6 @@ def random_flat(seed):
     lines += writer.declared + writer.shuffled()
     lines += [f"  assign {state} = {value}" for state, value in writer.states.items()]
     lines += [f"  output y{i} = {value}" for i, value in enumerate(outputs)]
-    if any(line.startswith("  weight") for line in writer.declared):
+    if any(not name.endswith("kept") for name in writer.weights):
         lines.append(f"  train {loss} with sgd(lr = 0.1)")
     return "model random {\n" + "\n".join(lines) + "\n}\n"
