@@ -8,13 +8,20 @@
 #include <ctype.h>
 #include <string.h>
 
-/* What a module is, by a function that it calls: as PyTorch's modules are called. */
+/* What a module is, by what its operations have in their shapes: as PyTorch's modules are called. */
 static const struct {
-    const char *function, *name;
+    const char *shape, *name;
+    bool is_spatial; /* its name has the number of spatial dimensions after it */
 } kinds[] = {
-    {"layer_norm(", "layernorm"}, {"rms_norm(", "rmsnorm"}, {"batch_norm(", "batchnorm"},
-    {"group_norm(", "groupnorm"}, {"conv(", "convolution"}, {"conv_transpose(", "upconv"},
-    {"embedding(", "embed"},      {"einsum(", "linear"},    {"b7(", "linear"},
+    {"layer_norm(", "layernorm", false},
+    {"rms_norm(", "rmsnorm", false},
+    {"batch_norm(", "batchnorm", false},
+    {"group_norm(", "groupnorm", false},
+    {"conv(", "conv", true},
+    {"conv_transpose(", "conv_transpose", true},
+    {"embedding(", "embed", false},
+    {"einsum(", "linear", false},
+    {"@(", "linear", false},
 };
 
 enum { MAX_KIND_SIZE = 8 /* operations of a module that is known by one of them */ };
@@ -40,6 +47,20 @@ static const char *shared_word(const MwFlat *flat, const MwClass *class)
     return shared;
 }
 
+/* `name`, and for convolutions how many dimensions they have: those of the filter but its channels,
+ * as in conv2d. */
+static const char *spatial_name(const MwFlat *flat, const MwModuleUnit *unit, const char *name,
+                                bool is_spatial)
+{
+    int rank = 0;
+    for (int i = 0; i < unit->declarations.count; i++) {
+        const MwStatement *statement = flat->ops.at[unit->declarations.at[i]].statement;
+        rank = (int)mw_max(rank, statement->declare.type.dims.count);
+    }
+    return is_spatial && rank > 2 ? mw_intern_printf(flat->interner, "%s%dd", name, rank - 2)
+                                  : name;
+}
+
 /* The kind of a small module without modules in it; NULL: unknown. */
 static const char *kind_of(const MwFlat *flat, const MwModuleUnit *unit)
 {
@@ -49,8 +70,8 @@ static const char *kind_of(const MwFlat *flat, const MwModuleUnit *unit)
         for (int i = 0; i < unit->items.count; i++) {
             if (unit->items.at[i].unit)
                 return NULL;
-            if (strstr(flat->ops.at[unit->items.at[i].op].shape, kinds[k].function))
-                return kinds[k].name;
+            if (strstr(flat->ops.at[unit->items.at[i].op].shape, kinds[k].shape))
+                return spatial_name(flat, unit, kinds[k].name, kinds[k].is_spatial);
         }
     return NULL;
 }

@@ -184,7 +184,10 @@ static void scan_expr(Scan *scan, const MwExpr *expr, const char *role)
         mw_text_add(&scan->shape, ")");
         break;
     case MW_EXPR_BINARY:
-        mw_text_printf(&scan->shape, "b%d(", (int)expr->binary.op);
+        if (expr->binary.op == MW_BINARY_MATMUL)
+            mw_text_add(&scan->shape, "@(");
+        else
+            mw_text_printf(&scan->shape, "b%d(", (int)expr->binary.op);
         scan_expr(scan, expr->binary.left, NULL);
         mw_text_add(&scan->shape, ",");
         scan_expr(scan, expr->binary.right, NULL);

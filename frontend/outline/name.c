@@ -176,15 +176,17 @@ static bool is_main_name(const Scope *scope, const char *name)
     return is_main;
 }
 
-/* The name of a value that result 0 of line i replaces; NULL: none. */
+/* The name of a value that the one result of line i replaces; NULL: none. */
 static const char *replaced_name(const Namer *namer, const Scope *scope, const MwOutlineLine *line,
                                  int i)
 {
+    const char *wanted = namer->named[line->results.at[0]].wanted;
     for (int which = 0; which < 2; which++) {
         const int value = replaced_value(line, which);
-        if (value >= 0 && is_main_name(scope, namer->named[value].name) &&
-            is_dead(namer, scope, value, i))
-            return namer->named[value].name;
+        const char *name = value < 0 ? NULL : namer->named[value].name;
+        const bool is_wanted = name && wanted && strcmp(name, wanted) == 0;
+        if (name && (is_wanted || is_main_name(scope, name)) && is_dead(namer, scope, value, i))
+            return name;
     }
     return NULL;
 }
@@ -429,6 +431,18 @@ static void keep_all_outside(Namer *namer, const MwOutlineLines *lines)
         }
 }
 
+/* What a value would best be called, and what it is a part of that it replaces. */
+static void want(Namer *namer, int value, const char *word)
+{
+    Named *named = &namer->named[value];
+    if (!named->line || named->line->wanted)
+        return;
+    named->wanted = word;
+    const int before = named->line->results.count == 1 ? replaced_value(named->line, 0) : -1;
+    if (before >= 0 && namer->named[before].line && namer->named[before].line->results.count > 1)
+        namer->named[before].wanted = word;
+}
+
 /* What attention takes is best called q, k and v. */
 static void want_of_attention(Namer *namer, const MwOutlineLine *line, const MwExpr *expr)
 {
@@ -439,11 +453,9 @@ static void want_of_attention(Namer *namer, const MwOutlineLine *line, const MwE
     for (int i = 0; i < expr->call.args.count; i++) {
         const MwExpr *arg = expr->call.args.at[i].value;
         want_of_attention(namer, line, arg);
-        for (int k = 0; is_attention && i < MW_COUNT(words) && k < line->refs.count; k++) {
-            Named *named = &namer->named[line->refs.at[k].value];
-            if (line->refs.at[k].expr == arg && named->line && !named->line->wanted)
-                named->wanted = words[i];
-        }
+        for (int k = 0; is_attention && i < MW_COUNT(words) && k < line->refs.count; k++)
+            if (line->refs.at[k].expr == arg)
+                want(namer, line->refs.at[k].value, words[i]);
     }
 }
 
