@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* What a module is, by what its operations have in their shapes: as PyTorch's modules are called. */
+/* What a module is, by what its operations have in their shapes; called as in PyTorch. */
 static const struct {
     const char *shape, *name;
     bool is_spatial; /* its name has the number of spatial dimensions after it */
@@ -102,9 +102,11 @@ static const char *new_name(const MwFlat *flat, MwNameMap *taken, const char *wo
     const char *name = mw_intern(flat->interner, word);
     if (!mw_text_is_name(name) || mw_function_exists(name) || mw_name_is_predefined(name))
         word = mw_intern_printf(flat->interner, "%s_block", name);
-    name = mw_intern(flat->interner, word);
-    for (int i = 2; mw_name_map_find(taken, name) || mw_function_exists(name); i++)
-        name = mw_intern_printf(flat->interner, "%s_%d", word, i);
+    const char *base = name = mw_intern(flat->interner, word);
+    intptr_t suffix = (intptr_t)mw_name_map_get(taken, base);
+    while (mw_name_map_find(taken, name) || mw_function_exists(name))
+        name = mw_intern_printf(flat->interner, "%s_%ld", word, (long)(++suffix + 1));
+    *mw_name_map_add(taken, base) = (void *)suffix;
     mw_name_map_add(taken, name);
     return name;
 }

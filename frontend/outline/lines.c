@@ -173,11 +173,11 @@ static void part_scopes(MwLineWriter *writer, const MwInts *uses, int calls, boo
             write_waiting(writer, uses->at[i]);
 }
 
-/* Whether two expressions call the same. */
+/* Whether two expressions are of one kind, and call the same if they are calls. */
 static bool is_alike(const MwExpr *a, const MwExpr *b)
 {
-    return a->kind == MW_EXPR_CALL && b->kind == MW_EXPR_CALL &&
-           a->call.callee.text == b->call.callee.text;
+    return a->kind == b->kind &&
+           (a->kind != MW_EXPR_CALL || a->call.callee.text == b->call.callee.text);
 }
 
 /* Writes pieces that the expression holds as statements before it, where it is too long or deep:
@@ -434,12 +434,14 @@ static const char *add_size(MwLineWriter *writer, const char *path, int count)
     for (int i = 0; i < MW_COUNT(layers); i++)
         if (!*base || strcmp(base, layers[i]) == 0)
             base = "layers";
-    for (int i = 1;; i++) {
-        name = i == 1 ? mw_intern(outliner->interner, base)
-                      : mw_intern_printf(outliner->interner, "%s_%d", base, i);
-        if (mw_outliner_is_free(outliner, name) && !mw_name_map_find(&outliner->file_names, name))
-            break;
-    }
+    void **slot = mw_name_map_add(&outliner->size_suffixes, mw_intern(outliner->interner, base));
+    intptr_t suffix = (intptr_t)*slot;
+    do {
+        name = suffix ? mw_intern_printf(outliner->interner, "%s_%ld", base, (long)suffix + 1)
+                      : mw_intern(outliner->interner, base);
+        suffix++;
+    } while (!mw_outliner_is_free(outliner, name) || mw_name_map_find(&outliner->file_names, name));
+    *slot = (void *)suffix;
     mw_name_map_add(&outliner->taken, name);
     MwExpr *value = mw_new_expr(outliner->arena, MW_EXPR_INT);
     value->i = count;

@@ -33,10 +33,11 @@ typedef MW_VEC(Carried) CarriedList;
 
 typedef struct {
     MwOutliner *outliner;
-    Named *named;      /* [values] */
-    MwNameMap holders; /* names of this body -> value that has it, plus 2; 1: none may take it */
-    MwInts values;     /* that have a name in this body */
-    int lists;         /* numbered so far */
+    Named *named;       /* [values] */
+    MwNameMap holders;  /* names of this body -> value that has it, plus 2; 1: none may take it */
+    MwNameMap suffixes; /* words -> last number that made one new, less 1 */
+    MwInts values;      /* that have a name in this body */
+    int lists;          /* numbered so far */
 } Namer;
 
 /* The list being named. */
@@ -95,9 +96,14 @@ static void hold(Namer *namer, const char *name, int value)
 static const char *new_name(Namer *namer, const char *word)
 {
     MwInterner *interner = namer->outliner->interner;
-    const char *name = word = mw_good_word(namer->outliner, word);
-    for (int i = 2; !is_free(namer, name); i++)
-        name = mw_intern_printf(interner, "%s_%d", word, i);
+    const char *base = mw_good_word(namer->outliner, word), *name = base;
+    if (is_free(namer, name))
+        return name;
+    intptr_t suffix = (intptr_t)mw_name_map_get(&namer->suffixes, base);
+    do
+        name = mw_intern_printf(interner, "%s_%ld", base, (long)(++suffix + 1));
+    while (!is_free(namer, name));
+    *mw_name_map_add(&namer->suffixes, base) = (void *)suffix;
     return name;
 }
 
@@ -491,9 +497,12 @@ void mw_lines_name(MwOutliner *outliner, MwOutlineBody *body, const char *const 
                    MwBody *statements)
 {
     MwArena *arena = outliner->arena;
-    Namer namer = {.outliner = outliner, .named = outliner->named, .holders = {.arena = arena}};
-    for (int i = 0; i < body->names.count; i++)
-        hold(&namer, body->names.at[i], -1);
+    Namer namer = {.outliner = outliner,
+                   .named = outliner->named,
+                   .holders = {.arena = arena},
+                   .suffixes = {.arena = arena}};
+    for (int i = 0; i < body->names.entries.count; i++)
+        hold(&namer, body->names.entries.at[i].name, -1);
     for (int i = 0; i < body->declared.count; i++) {
         const MwValueRef *declared = &body->declared.at[i];
         namer.named[declared->value].name = declared->expr->text;

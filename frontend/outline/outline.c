@@ -87,18 +87,12 @@ static void choose_blocks(MwClasses *classes)
 /* `word`, or with a number, so that it is none of the names of a body. */
 static const char *add_name(MwOutliner *outliner, MwOutlineBody *body, const char *word)
 {
-    const char *name = word = mw_good_word(outliner, word);
-    for (int i = 2;; i++) {
-        bool is_free = mw_outliner_is_free(outliner, name);
-        for (int k = 0; k < body->names.count && is_free; k++)
-            is_free = body->names.at[k] != name;
-        for (int k = 0; k < body->declared.count && is_free; k++)
-            is_free = body->declared.at[k].expr->text != name;
-        if (is_free)
-            break;
-        name = mw_intern_printf(outliner->interner, "%s_%d", word, i);
-    }
-    mw_vec_push(outliner->arena, &body->names, name);
+    const char *base = mw_good_word(outliner, word), *name = base;
+    intptr_t suffix = (intptr_t)mw_name_map_get(&body->names, base);
+    while (mw_name_map_find(&body->names, name) || !mw_outliner_is_free(outliner, name))
+        name = mw_intern_printf(outliner->interner, "%s_%ld", base, (long)(++suffix + 1));
+    *mw_name_map_add(&body->names, base) = (void *)suffix;
+    mw_name_map_add(&body->names, name);
     return name;
 }
 
@@ -143,12 +137,14 @@ static void write_block(MwOutliner *outliner, const MwClass *class, MwItems *ite
     MwArena *arena = outliner->arena;
     const MwModuleUnit *unit = mw_class_unit(class);
     MwBlock *block = MW_NEW(arena, MwBlock, 1);
-    MwOutlineBody body = {.unit = unit};
+    MwOutlineBody body = {.unit = unit, .names = {.arena = arena}};
     MwExpr **args = MW_NEW(arena, MwExpr *, class->parameter_count);
     const char **inputs = MW_NEW(arena, const char *, unit->inputs.count);
     for (int p = 0; p < class->parameter_count; p++)
         args[p] = mw_new_name_expr(arena, "n");
     mw_lines_write(outliner, unit, args, &body);
+    for (int i = 0; i < body.declared.count; i++)
+        mw_name_map_add(&body.names, body.declared.at[i].expr->text);
     bool is_first = true;
     for (int j = 0; j < unit->inputs.count; j++) {
         const char *word = input_word(outliner, class, j, is_first);
@@ -218,7 +214,8 @@ MwItems mw_outline(MwArena *arena, MwInterner *interner, const MwItems *items, b
                            .arena = arena,
                            .interner = interner,
                            .taken = flat.words,
-                           .file_names = {.arena = arena}};
+                           .file_names = {.arena = arena},
+                           .size_suffixes = {.arena = arena}};
     if (with_batch)
         add_batch(&outliner); /* before classes hold constants */
     outliner.classes = mw_classes_build(&flat, mw_units_build(&flat));

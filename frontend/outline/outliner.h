@@ -33,7 +33,7 @@ typedef struct {
     const MwModuleUnit *unit;
     MwValueRefs declared; /* weights, with their names, of all of its lists of lines */
     MwOutlineLines lines;
-    MW_VEC(const char *) names; /* that its text has, and values may not: weights, parameters */
+    MwNameMap names; /* that values may not have: of weights and parameters -> last suffix */
 } MwOutlineBody;
 
 typedef struct {
@@ -45,6 +45,7 @@ typedef struct {
     const char *batch;        /* the size of the batch */
     MwNameMap taken;          /* names that no value may have: sizes and words */
     MwNameMap file_names;     /* of blocks, which no size should have besides */
+    MwNameMap size_suffixes;  /* of counts of repeats, by what is repeated */
     int *uses;                /* [values] in the body being written */
     struct MwPiece **pending; /* [values] expressions that their one use will hold (lines.c) */
     struct MwNamed *named;    /* [values] (name.c) */
