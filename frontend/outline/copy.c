@@ -7,6 +7,8 @@
 #include "frontend/outline/name.h"
 #include "frontend/syntax/print_line.h"
 
+#include <string.h>
+
 MwExpr *mw_new_expr(MwArena *arena, MwExprKind kind)
 {
     MwExpr *expr = MW_NEW(arena, MwExpr, 1);
@@ -93,6 +95,33 @@ static void copy_index(MwExprCopy *copy, MwExpr *expr)
     }
 }
 
+/* Functions that operators of expressions are. Not `pow`: x ** 2 is a product. */
+static const struct {
+    const char *function;
+    MwBinary op;
+} operators[] = {
+    {"add", MW_BINARY_ADD}, {"sub", MW_BINARY_SUB}, {"mul", MW_BINARY_MUL}, {"div", MW_BINARY_DIV},
+    {"lt", MW_BINARY_LT},   {"le", MW_BINARY_LE},   {"gt", MW_BINARY_GT},   {"ge", MW_BINARY_GE},
+    {"eq", MW_BINARY_EQ},   {"ne", MW_BINARY_NE},
+};
+
+/* A call as the operator that means the same, `x + y` for `add(x, y)`; itself if there is none. */
+static MwExpr *as_operator(const MwExprCopy *copy, MwExpr *call)
+{
+    const MwArgs *args = &call->call.args;
+    const bool has_two = args->count == 2 && !args->at[0].key.text && !args->at[1].key.text;
+    for (int i = 0; i < MW_COUNT(operators) && has_two; i++) {
+        if (strcmp(call->call.callee.text, operators[i].function) != 0)
+            continue;
+        MwExpr *expr = mw_new_expr(copy->writer->outliner->arena, MW_EXPR_BINARY);
+        expr->binary.op = operators[i].op;
+        expr->binary.left = args->at[0].value;
+        expr->binary.right = args->at[1].value;
+        return expr;
+    }
+    return call;
+}
+
 MwExpr *mw_copy_expr(MwExprCopy *copy, const MwExpr *from)
 {
     if (!from)
@@ -122,7 +151,7 @@ MwExpr *mw_copy_expr(MwExprCopy *copy, const MwExpr *from)
         break;
     case MW_EXPR_CALL:
         mw_copy_args(copy, &expr->call.args);
-        break;
+        return as_operator(copy, expr);
     case MW_EXPR_TEXT:
     case MW_EXPR_NAME:
     case MW_EXPR_INT:

@@ -220,12 +220,15 @@ static void take_pieces(MwLineWriter *writer, const MwInts *uses)
     }
 }
 
-/* Keeps a piece that computes `value` for the statement that uses it, or writes it. */
+/* Keeps a piece that computes `value` for the statement that uses it, or writes it. What a block
+ * returns alone may be as long as a line. */
 static void end_piece(MwLineWriter *writer, const MwPiece *piece, int value)
 {
     MwOutliner *outliner = writer->outliner;
+    const MwInts *outputs = &writer->body->unit->outputs;
+    const bool is_returned = outputs->count == 1 && outputs->at[0] == value;
     if (outliner->uses[value] != 1 ||
-        mw_expr_columns(writer->outliner->arena, piece->expr) > MAX_PIECE) {
+        mw_expr_columns(outliner->arena, piece->expr) > (is_returned ? MAX_LINE : MAX_PIECE)) {
         write_let(writer, piece, &value, 1, NULL);
         return;
     }
