@@ -243,8 +243,14 @@ static bool add_mask(MwOnnxImport *import, Attention *attention, MwText *text,
  * of each head, if the value is that with its heads in one dimension. */
 static const MwOnnxNode *repeat_of(const MwOnnxValue *value)
 {
-    const MwOnnxNode *merge = mw_onnx_made_before_casts(value, "Reshape");
-    return merge ? mw_onnx_made_by(merge->inputs[0], "Expand") : NULL;
+    const MwOnnxNode *merge;
+    while ((merge = mw_onnx_made_before_casts(value, "Reshape"))) {
+        const MwOnnxNode *stretch = mw_onnx_made_by(merge->inputs[0], "Expand");
+        if (stretch)
+            return stretch;
+        value = merge->inputs[0];
+    }
+    return NULL;
 }
 
 /* The same of a value whose last two dimensions have changed places since. */

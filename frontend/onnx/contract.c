@@ -58,49 +58,60 @@ static bool same_batches(const MwOnnxShape *x, const MwOnnxShape *y, const MwOnn
     return true;
 }
 
-/* "bsk,nk->bsn", where the letters of b, of as many dimensions as it has, end those of a. */
-static const char *equation(MwOnnxImport *import, const MwOnnxValue *a, const MwOnnxValue *b,
-                            bool transposed, int rank)
+/* "bsk,nk->bsn", where the letters of b, of as many dimensions as it has, end those of a. The
+ * result has its dimensions in `order`. */
+static const char *equation(MwOnnxImport *import, MwOnnxValue *const ab[2], bool transposed,
+                            int rank, const int8_t *order)
 {
     static const char batch_letters[] = "abcdefgh";
     char of_a[MW_MAX_RANK + 1] = {0}, of_b[MW_MAX_RANK + 1] = {0}, of_result[MW_MAX_RANK + 1] = {0};
     memcpy(of_result, batch_letters, (size_t)rank);
     of_result[rank - 2] = 'm';
     of_result[rank - 1] = 'n';
-    const int ranks[] = {a->shape.rank, b->shape.rank};
+    const int ranks[] = {ab[0]->shape.rank, ab[1]->shape.rank};
     memcpy(of_a, of_result + rank - ranks[0], (size_t)ranks[0]);
     memcpy(of_b, of_result + rank - ranks[1], (size_t)ranks[1]);
     of_a[ranks[0] - 1] = 'k';
     of_b[ranks[1] - 2] = transposed ? 'n' : 'k';
     of_b[ranks[1] - 1] = transposed ? 'k' : 'n';
     MwText text = {.arena = import->arena};
-    add_letters(&text, a, of_a);
+    add_letters(&text, ab[0], of_a);
     mw_text_add(&text, ",");
-    add_letters(&text, b, of_b);
-    mw_text_printf(&text, "->%s", of_result);
+    add_letters(&text, ab[1], of_b);
+    mw_text_add(&text, "->");
+    for (int i = 0; i < rank; i++)
+        mw_text_add_n(&text, &of_result[order[i]], 1);
     return text.at;
 }
 
-MwOnnxTerm *mw_onnx_product(MwOnnxImport *import, const MwOnnxNode *node, MwOnnxValue *a,
-                            MwOnnxValue *b, bool transposed, MwOnnxShape *shape)
+MwOnnxTerm *mw_onnx_product(MwOnnxImport *import, const MwOnnxNode *node, MwOnnxValue *const ab[2],
+                            bool transposed, MwOnnxShape *shape, int8_t *order)
 {
+    MwOnnxValue *a = ab[0], *b = ab[1];
     if (!product_shape(import, node, a, b, transposed, shape))
         return NULL;
     MwOnnxTerm *x = mw_onnx_term_as_is(import, a), *y = mw_onnx_term_as_is(import, b);
-    if (in_order(a) && in_order(b) && !transposed)
-        return mw_onnx_emit2(import, shape, "#0 @ #1", x, y);
+    const bool by_matrix = b->shape.rank == 2;
+    for (int i = 0; i < MW_MAX_RANK; i++)
+        order[i] = by_matrix && i < a->shape.rank ? a->order[i] : (int8_t)i;
+    MwOnnxShape placed = *shape;
+    for (int i = 0; i < shape->rank; i++)
+        placed.dim[i] = shape->dim[order[i]];
+    const bool rows_last = a->order[a->shape.rank - 1] == a->shape.rank - 1;
+    if ((by_matrix ? rows_last : in_order(a)) && in_order(b) && !transposed)
+        return mw_onnx_emit2(import, &placed, "#0 @ #1", x, y);
     if (same_batches(&a->shape, &b->shape, shape))
-        return mw_onnx_emit2(import, shape,
+        return mw_onnx_emit2(import, &placed,
                              mw_onnx_text(import, "einsum(\"%s\", $0, $1)",
-                                          equation(import, a, b, transposed, shape->rank)),
+                                          equation(import, ab, transposed, shape->rank, order)),
                              x, y);
-    int8_t order[MW_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+    int8_t turned[MW_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
     if (transposed) {
-        order[b->shape.rank - 1] = (int8_t)(b->shape.rank - 2);
-        order[b->shape.rank - 2] = (int8_t)(b->shape.rank - 1);
+        turned[b->shape.rank - 1] = (int8_t)(b->shape.rank - 2);
+        turned[b->shape.rank - 2] = (int8_t)(b->shape.rank - 1);
     }
-    return mw_onnx_emit2(import, shape, "#0 @ #1", mw_onnx_term(import, a),
-                         mw_onnx_term_in(import, b, order));
+    return mw_onnx_emit2(import, &placed, "#0 @ #1", mw_onnx_term(import, a),
+                         mw_onnx_term_in(import, b, turned));
 }
 
 /* A tensor of one dimension is a row on the left and a column on the right. */
@@ -129,9 +140,9 @@ bool mw_onnx_matmul(MwOnnxImport *import, const MwOnnxNode *node)
     if (node->inputs[0]->shape.rank < 2 || node->inputs[1]->shape.rank < 2)
         return vector_product(import, node);
     MwOnnxShape shape;
-    MwOnnxTerm *term =
-        mw_onnx_product(import, node, node->inputs[0], node->inputs[1], false, &shape);
-    return term && mw_onnx_set(import, node, 0, &shape, term, NULL);
+    int8_t order[MW_MAX_RANK];
+    MwOnnxTerm *term = mw_onnx_product(import, node, node->inputs, false, &shape, order);
+    return term && mw_onnx_set(import, node, 0, &shape, term, order);
 }
 
 bool mw_onnx_gemm_of(MwOnnxImport *import, const MwOnnxNode *node, const MwOnnxNode *gemm,
@@ -141,26 +152,27 @@ bool mw_onnx_gemm_of(MwOnnxImport *import, const MwOnnxNode *node, const MwOnnxN
                  beta = mw_onnx_float_of(gemm, "beta", 1);
     MwOnnxValue *c = mw_onnx_input(gemm, 2);
     MwOnnxShape shape;
-    MwOnnxTerm *term = mw_onnx_product(import, node, a, gemm->inputs[1],
-                                       mw_onnx_int_of(gemm, "transB", 0) != 0, &shape);
+    int8_t order[MW_MAX_RANK];
+    MwOnnxValue *const ab[] = {a, gemm->inputs[1]};
+    MwOnnxTerm *term =
+        mw_onnx_product(import, node, ab, mw_onnx_int_of(gemm, "transB", 0) != 0, &shape, order);
     if (!term)
         return false;
     if (alpha != 1)
         term = mw_onnx_emit1(
-            import, &shape,
+            import, &term->shape,
             mw_onnx_text(import, "%s * #0", mw_onnx_number_text(import, MW_F32, alpha)), term);
     if (c && beta != 0) {
-        int8_t order[MW_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
         const char *text = beta == 1 ? "#0 + #1"
                                      : mw_onnx_text(import, "#0 + %s * #1",
                                                     mw_onnx_number_text(import, MW_F32, beta));
         MwOnnxShape sum;
         if (!mw_onnx_shape_broadcast(import, node, &shape, &c->shape, &sum))
             return false;
-        term = mw_onnx_emit2(import, &shape, text, term,
+        term = mw_onnx_emit2(import, &term->shape, text, term,
                              mw_onnx_map_operand(import, c, &shape, order));
     }
-    return mw_onnx_set(import, node, 0, &shape, term, NULL);
+    return mw_onnx_set(import, node, 0, &shape, term, order);
 }
 
 bool mw_onnx_gemm(MwOnnxImport *import, const MwOnnxNode *node)

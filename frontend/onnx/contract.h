@@ -7,9 +7,10 @@
 
 /* The product of two values over the last dimension of `a` and the last but one of `b`, which
  * `transposed` exchanges with the last. Each is read in the order that it has. Returns NULL after a
- * refusal; `shape` is that of the product. */
-MwOnnxTerm *mw_onnx_product(MwOnnxImport *import, const MwOnnxNode *node, MwOnnxValue *a,
-                            MwOnnxValue *b, bool transposed, MwOnnxShape *shape);
+ * refusal; `shape` is that of the product, and `order` the order of the term: that of `a` where `b`
+ * is a matrix. */
+MwOnnxTerm *mw_onnx_product(MwOnnxImport *import, const MwOnnxNode *node, MwOnnxValue *const ab[2],
+                            bool transposed, MwOnnxShape *shape, int8_t *order);
 
 /* Sets result 0 of `node` to alpha * a @ b + beta * c as `gemm` says, with `a` of any rank in the
  * place of its first operand. */

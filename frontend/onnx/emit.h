@@ -36,6 +36,7 @@ struct MwOnnxTerm {
     const MwOnnxTensor *tensor; /* WEIGHT, STATE: its elements */
     bool whole;                 /* INPUT: has no batch */
     int uses, size;             /* while printing: by how many terms, and how many operators */
+    bool weighted;              /* while printing: depends on a weight */
     bool alone;                 /* has a statement of its own, whatever its size */
 };
 

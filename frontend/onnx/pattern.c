@@ -4,6 +4,7 @@
 #include "frontend/onnx/match.h"
 #include "frontend/onnx/norm.h"
 #include "frontend/onnx/operators.h"
+#include "frontend/onnx/regroup.h"
 #include "frontend/onnx/shapes.h"
 
 #include <string.h>
@@ -116,14 +117,43 @@ bool mw_onnx_match_linear(MwOnnxImport *import, const MwOnnxNode *node)
         !mw_onnx_dim_equal(&target.dim[target.rank - 1], &product->dim[1]))
         return false;
     MwOnnxValue *x = mw_arena_dup(import->arena, gemm->inputs[0], sizeof *x);
-    const MwOnnxDim width = x->shape.dim[1];
-    x->shape.rank = target.rank;
-    for (int i = 0; i < target.rank; i++) {
-        x->shape.dim[i] = i < target.rank - 1 ? target.dim[i] : width;
-        x->order[i] = (int8_t)i;
-    }
-    x->term = mw_onnx_reshape(import, mw_onnx_term(import, gemm->inputs[0]), &x->shape);
+    x->constant = NULL;
+    x->shape = target;
+    x->shape.type = gemm->inputs[0]->shape.type;
+    x->shape.dim[target.rank - 1] = gemm->inputs[0]->shape.dim[1];
+    x->term = mw_onnx_reshape_value(import, rows->inputs[0], &x->shape, x->order);
     return mw_onnx_gemm_of(import, node, gemm, x);
+}
+
+/* reshape(transpose(reshape(x, [steps, batch * heads, width]), [1, 0, 2]), [batch, heads, steps,
+ * width]) of x [steps, batch, heads * width]: heads that were counted with the batch. */
+bool mw_onnx_match_batched_heads(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    int64_t perm[3];
+    const MwOnnxNode *turn = mw_onnx_made_by(node->inputs[0], "Transpose");
+    const MwOnnxNode *merge = turn ? mw_onnx_made_by(turn->inputs[0], "Reshape") : NULL;
+    MwOnnxShape target;
+    if (!merge || mw_onnx_ints_of(turn, "perm", perm, 3) != 3 || perm[0] != 1 || perm[1] != 0 ||
+        !node->inputs[1]->constant || !mw_onnx_shape_target(import, node, &target))
+        return false;
+    MwOnnxValue *x = merge->inputs[0];
+    const MwOnnxShape *merged = &turn->inputs[0]->shape;
+    MwOnnxDim width;
+    if (target.rank != 4 || x->shape.rank != 3 || merged->rank != 3 ||
+        !mw_onnx_dim_mul(&target.dim[1], &target.dim[3], &width) ||
+        !mw_onnx_dim_equal(&x->shape.dim[2], &width) ||
+        !mw_onnx_dim_equal(&x->shape.dim[0], &target.dim[2]) ||
+        !mw_onnx_dim_equal(&x->shape.dim[1], &target.dim[0]) ||
+        !mw_onnx_dim_equal(&merged->dim[0], &target.dim[2]) ||
+        !mw_onnx_dim_equal(&merged->dim[2], &target.dim[3]))
+        return false;
+    static const int8_t batch_first[MW_MAX_RANK] = {1, 0, 2, 3, 4, 5, 6, 7};
+    static const int8_t heads_third[MW_MAX_RANK] = {0, 2, 1, 3, 4, 5, 6, 7};
+    MwOnnxShape placed = target;
+    placed.dim[1] = target.dim[2];
+    placed.dim[2] = target.dim[1];
+    MwOnnxTerm *term = mw_onnx_reshape(import, mw_onnx_term_in(import, x, batch_first), &placed);
+    return mw_onnx_set(import, node, 0, &target, term, heads_third);
 }
 
 /* The value [a, b, c, d] that was merged to [a * b, c, d], in the order that it has; NULL: it was

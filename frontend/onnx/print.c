@@ -49,6 +49,27 @@ static void find_uses(MwOnnxImport *import, MwOnnxTerm *const *outputs)
     }
 }
 
+/* Moves what depends on no weight, such as a mask, out to the module that all of its users are in:
+ * an exporter computes it in the first of several layers, which then is not like the others. */
+static void hoist_shared(MwOnnxImport *import)
+{
+    for (int i = 0; i < import->terms.count; i++) {
+        MwOnnxTerm *term = import->terms.at[i];
+        term->weighted = term->kind == MW_ONNX_TERM_WEIGHT;
+        for (int k = 0; k < term->operand_count; k++)
+            term->weighted |= term->operands[k]->weighted;
+    }
+    for (int i = import->terms.count - 1; i >= 0; i--) {
+        const MwOnnxTerm *user = import->terms.at[i];
+        for (int k = 0; user->uses && k < user->operand_count; k++) {
+            MwOnnxTerm *operand = user->operands[k];
+            if (!operand->weighted && operand->module)
+                operand->module =
+                    mw_onnx_common_module(import->interner, operand->module, user->module);
+        }
+    }
+}
+
 /* Whether a term may stand within the expression of a user. */
 static bool fits_within(const MwOnnxTerm *term, const MwOnnxTerm *user, int room)
 {
@@ -57,7 +78,7 @@ static bool fits_within(const MwOnnxTerm *term, const MwOnnxTerm *user, int room
     if (term->operand_count == 0)
         return true;
     return term->uses == 1 && user->kind == MW_ONNX_TERM_VALUE && !user->locals &&
-           term->module == user->module && term->size <= room;
+           strcmp(term->module, user->module) == 0 && term->size <= room;
 }
 
 /* Decides which terms have statements, in order, so that operands are decided first: a term that
@@ -348,6 +369,7 @@ void mw_onnx_print(MwText *text, MwOnnxImport *import, MwOnnxTerm *const *output
 {
     Printer printer = {.text = text, .import = import, .names = {.arena = import->arena}};
     find_uses(import, outputs);
+    hoist_shared(import);
     decide_places(&printer, outputs);
     take_names(&printer);
     print_sizes(&printer);

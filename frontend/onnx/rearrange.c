@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Operators that change shapes and move elements. */
 #include "frontend/onnx/operators.h"
+#include "frontend/onnx/regroup.h"
 #include "frontend/onnx/shapes.h"
 
 #include <string.h>
@@ -15,69 +16,14 @@ static bool has_elements(MwOnnxImport *import, const MwOnnxNode *node, const MwO
     return true;
 }
 
-/* The term of a shape, where a value in another order has the same elements in sequence. */
-static MwOnnxTerm *flat_term(MwOnnxImport *import, MwOnnxValue *value)
-{
-    MwOnnxTerm *term = mw_onnx_term_as_is(import, value);
-    if (mw_onnx_same_elements(value->shape.rank, value->shape.dim, value->order))
-        return term;
-    return mw_onnx_term(import, value);
-}
-
-/* Dimensions of size 1 come and go in whatever order the others stand. */
-static bool set_unit_dims(MwOnnxImport *import, const MwOnnxNode *node, const MwOnnxShape *target)
-{
-    MwOnnxValue *value = node->inputs[0];
-    const MwOnnxShape *from = &value->shape;
-    int8_t place[MW_MAX_RANK], order[MW_MAX_RANK]; /* of dimensions of `from` in `target` */
-    int next = 0;
-    for (int i = 0; i < from->rank; i++) {
-        while (next < target->rank && mw_onnx_dim_is(&target->dim[next], 1) &&
-               !mw_onnx_dim_is(&from->dim[i], 1))
-            next++;
-        const bool dropped = mw_onnx_dim_is(&from->dim[i], 1) &&
-                             (next == target->rank || !mw_onnx_dim_is(&target->dim[next], 1));
-        if (dropped) {
-            place[i] = -1;
-            continue;
-        }
-        if (next == target->rank || !mw_onnx_dim_equal(&from->dim[i], &target->dim[next]))
-            return false;
-        place[i] = (int8_t)next++;
-    }
-    int count = 0;
-    for (int i = 0; i < target->rank; i++) {
-        bool is_old = false;
-        for (int k = 0; k < from->rank; k++)
-            is_old |= place[k] == i;
-        if (!is_old)
-            order[count++] = (int8_t)i; /* new ones first */
-    }
-    mw_onnx_term_as_is(import, value);
-    for (int i = 0; i < from->rank; i++)
-        if (place[value->order[i]] >= 0)
-            order[count++] = place[value->order[i]];
-    if (count != target->rank)
-        return false;
-    MwOnnxShape placed = *target;
-    for (int i = 0; i < target->rank; i++)
-        placed.dim[i] = target->dim[order[i]];
-    return mw_onnx_set(import, node, 0, target, mw_onnx_reshape(import, value->term, &placed),
-                       order);
-}
-
 bool mw_onnx_reshape_to(MwOnnxImport *import, const MwOnnxNode *node)
 {
     MwOnnxShape target;
+    int8_t order[MW_MAX_RANK];
     if (!mw_onnx_shape_target(import, node, &target) || !has_elements(import, node, &target))
         return false;
-    MwOnnxValue *value = node->inputs[0];
-    mw_onnx_term_as_is(import, value);
-    const bool in_order = memcmp(value->order, as_it_stands, (size_t)value->shape.rank) == 0;
-    if (!in_order && set_unit_dims(import, node, &target))
-        return true;
-    return mw_onnx_set(import, node, 0, &target,
-                       mw_onnx_reshape(import, flat_term(import, value), &target), NULL);
+    MwOnnxTerm *term = mw_onnx_reshape_value(import, node->inputs[0], &target, order);
+    return mw_onnx_set(import, node, 0, &target, term, order);
 }
 
 bool mw_onnx_transpose(MwOnnxImport *import, const MwOnnxNode *node)
