@@ -520,7 +520,8 @@ MwTransport *mw_transport_mpi_new(MwArena *arena, bool may_share, MwFault *fault
     mpi->base.table = &mpi_table;
     mpi->arena = arena;
     mpi->may_share = may_share;
-    if (!CALL(MPI_Init, NULL, NULL) ||
+    int level; /* any: the threads that read data never call MPI */
+    if (!CALL(MPI_Init_thread, NULL, NULL, MPI_THREAD_FUNNELED, &level) ||
         !CALL(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN) ||
         !CALL(MPI_Comm_rank, MPI_COMM_WORLD, &mpi->base.rank) ||
         !CALL(MPI_Comm_size, MPI_COMM_WORLD, &mpi->base.size))
