@@ -184,6 +184,44 @@ class DispatchedExperts(nn.Module):
         return self.out(x + y).view(*tokens.shape, -1), (shares ** 2).mean()
 
 
+# ---- Where gradients end ----
+
+class Stops(nn.Module):
+    """An embedding with padding, a part without gradients, and one that is detached."""
+
+    def __init__(self, vocab: int = 12, width: int = 16):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, width, padding_idx=0)
+        self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
+        self.scale = nn.Parameter(torch.ones(()))
+        self.frozen = nn.Parameter(torch.ones(width))
+        self.out = nn.Linear(width, vocab)
+        self.register_buffer("steps", torch.zeros(()))
+
+    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
+        self.steps += 1
+        x = self.embed(tokens)
+        with torch.no_grad():
+            keys = torch.tanh(self.key(x))
+        scores = self.query(x) @ keys.transpose(1, 2) / self.scale
+        causal = torch.ones(scores.shape[-2:]).tril().bool()
+        shares = scores.masked_fill(~causal, float("-inf")).softmax(dim=-1)
+        y = x.detach() * self.frozen + shares @ x
+        return self.out(y) / (1 + 0.01 * self.steps)
+
+
+def without_padding(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """The cross entropy of positions whose target is not 0."""
+    targets = targets.masked_fill(targets == 0, -100)
+    return F.cross_entropy(logits.transpose(1, 2), targets)
+
+
+def all_but_frozen(module: nn.Module) -> torch.optim.Optimizer:
+    """SGD of the parameters but one."""
+    return torch.optim.SGD([weight for weight in module.parameters()
+                            if weight is not module.frozen], lr=0.5)
+
+
 # ---- What is trained ----
 
 def of_sequences(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -250,6 +288,7 @@ CASES = {
     "moe": Case(LoopOfExperts, tokens(6, 20), labels(6, 20), with_balance, decaying_matrices),
     "moe_dispatch": Case(DispatchedExperts, tokens(6, 20), labels(6, 20), with_balance,
                          lambda module: torch.optim.Adagrad(module.parameters(), lr=1e-2)),
+    "stops": Case(Stops, tokens(6, 12), labels(6, 12), without_padding, all_but_frozen),
     "mlp": Case(lambda: nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.ReLU(),
                                       nn.Linear(16, 4)),
                 {"input": ((8,), None)}, {"targets": ((), 4)},

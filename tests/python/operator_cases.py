@@ -173,8 +173,8 @@ LAYERS = {
     "attention": lambda i: F.scaled_dot_product_attention(*heads(i)),
     "causal attention": lambda i: F.scaled_dot_product_attention(*heads(i), is_causal=True,
                                                                  scale=0.3),
-    "masked attention": lambda i: F.scaled_dot_product_attention(*heads(i),
-                                                                 attn_mask=i["mask"][:, None, :, :6])
+    "masked attention": lambda i: F.scaled_dot_product_attention(
+        *heads(i), attn_mask=i["mask"][:, None, :, :6])
     + F.scaled_dot_product_attention(*heads(i), attn_mask=i["a"][:, None, :, :6]),
     "attention of one": lambda i: F.scaled_dot_product_attention(i["a"], i["b"], i["p"]),
     "grouped attention": lambda i: F.scaled_dot_product_attention(
@@ -213,8 +213,8 @@ WINDOWS = {
     "adaptive max": lambda i: F.adaptive_max_pool2d(i["img"], (2, 3)),
     "nearest": lambda i: F.interpolate(i["img"], scale_factor=2)
     + F.interpolate(i["img"], size=(18, 18), mode="bilinear"),
-    "chain": lambda i: F.max_pool2d(F.relu(F.conv2d(i["img"], filters(4, 6, 3, 3)) * filters(4,
-                                                                                             1, 1)), 2).mean((2, 3)),
+    "chain": lambda i: F.max_pool2d(F.relu(
+        F.conv2d(i["img"], filters(4, 6, 3, 3)) * filters(4, 1, 1)), 2).mean((2, 3)),
 }
 
 LOSSES = {
@@ -234,11 +234,10 @@ LOSSES = {
     + F.huber_loss(i["a"], i["b"], delta=0.7),
     "binary": lambda i: F.binary_cross_entropy_with_logits(i["a"], i["p"])
     + F.binary_cross_entropy(i["p"], i["mask"].float()),
-    "binary weighted": lambda i: F.binary_cross_entropy_with_logits(i["a"], i["p"],
-                                                                    weight=i["p"], pos_weight=torch.full((8,), 2.0)),
-    "kl_div": lambda i: F.kl_div(i["a"].log_softmax(-1), i["b"].softmax(-1),
-                                 reduction="batchmean") + F.kl_div(i["a"].log_softmax(-1), i["b"].log_softmax(-1),
-                                                                   reduction="sum", log_target=True),
+    "binary weighted": lambda i: F.binary_cross_entropy_with_logits(
+        i["a"], i["p"], weight=i["p"], pos_weight=torch.full((8,), 2.0)),
+    "kl_div": lambda i: F.kl_div(i["a"].log_softmax(-1), i["b"].softmax(-1), reduction="batchmean")
+    + F.kl_div(i["a"].log_softmax(-1), i["b"].log_softmax(-1), reduction="sum", log_target=True),
     "margins": lambda i: F.margin_ranking_loss(i["v"], i["a"][:, 0], torch.ones(4, 8))
     + F.hinge_embedding_loss(i["v"], torch.ones(4, 8)),
 }

@@ -129,9 +129,9 @@ def patterns(chosen: list[str], weights: list[str]) -> list[str]:
         if any(matches(pattern, name) for pattern in found):
             continue
         wide = ["*." + name.rsplit(".", 1)[-1], re.sub(r"(?<![^.])\d+(?![^.])", "*", name), name]
-        found.append(next(pattern for pattern in wide
-                          if all(weight in wanted for weight in weights
-                                 if matches(pattern, weight))))
+        found.append(next(pattern for pattern in wide if matches(pattern, name)
+                          and all(weight in wanted for weight in weights
+                                  if matches(pattern, weight))))
     return found
 
 

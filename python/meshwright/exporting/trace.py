@@ -66,6 +66,7 @@ def trace(module: torch.nn.Module, given: Any, loss: Callable[..., Any] | None) 
     given = apart(given)
     with quiet():
         program = torch.export.export(step, given, strict=False)
+        stop_gradients(program.graph_module)
         program = decomposed(program)
     signature = program.graph_signature
     if signature.user_inputs_to_mutate:
@@ -107,6 +108,40 @@ def output_keys(program: Any) -> list[str]:
     template = pytree.tree_unflatten([0] * program.call_spec.out_spec.num_leaves,
                                      program.call_spec.out_spec)
     return list(template)
+
+
+def stop_gradients(graph_module: Any) -> None:
+    """Detaches what leaves a part that runs without gradients: PyTorch's own passes put such a
+    part into the graph around it, and forget that it was one."""
+    for part in [part for part in graph_module.modules() if hasattr(part, "graph")]:
+        for node in list(part.graph.nodes):
+            if node.op == "call_function" and is_without_gradients(part, node):
+                for result in list(node.users):
+                    detach(part.graph, result)
+        part.recompile()
+
+
+def is_without_gradients(part: Any, node: Any) -> bool:
+    """Whether a node runs a graph under torch.no_grad()."""
+    if getattr(node.target, "__name__", "") != "wrap_with_set_grad_enabled" or node.args[0]:
+        return False
+    inner = getattr(part, node.args[1].target)
+    if any(getattr(other.target, "__name__", "") == "wrap_with_set_grad_enabled"
+           and other.args[0] for other in inner.graph.nodes):
+        raise ExportError("a part with gradients within one without (enable_grad in no_grad) "
+                          "cannot be expressed")
+    return True
+
+
+def detach(graph: Any, result: Any) -> None:
+    """Has the users of a float take it without its gradient."""
+    value = result.meta.get("val")
+    if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point:
+        return
+    with graph.inserting_after(result):
+        made = graph.call_function(torch.ops.aten.detach.default, (result,))
+    made.meta = dict(result.meta)
+    result.replace_all_uses_with(made, delete_user_cb=lambda user: user is not made)
 
 
 def decomposed(program: Any) -> Any:

@@ -151,7 +151,7 @@ class Translation:
         if target is python_operators.getitem:
             return args[0][args[1]]
         if isinstance(target, torch._ops.HigherOrderOperator):
-            return self.inlined(node, args)
+            raise Unsupported("is not in the language")
         if not isinstance(target, torch._ops.OpOverload):
             raise Unsupported("is a number that depends on data or on a size")
         if name_of(target) in CHECKS:
@@ -159,33 +159,6 @@ class Translation:
         if not has_translator(target):
             raise Unsupported("is not in the language")
         return translate(self.builder, target, args, kwargs)
-
-    def inlined(self, node: Any, args: Any) -> Any:
-        """A part of the graph that runs without gradients, or outside of autocast."""
-        name = node.target.name()
-        if name == "wrap_with_set_grad_enabled":
-            enabled, part, operands = args[0], node.args[1], args[2:]
-        elif name == "wrap_with_autocast" and not args[2]:
-            enabled, part, operands = True, node.args[4], args[5:]
-        else:
-            raise Unsupported("is not in the language")
-        graph = getattr(self.graph, part.target).graph
-        inner: dict[str, Any] = {}
-        places = [entry for entry in graph.nodes if entry.op == "placeholder"]
-        inner.update((place.name, operand) for place, operand in zip(places, operands))
-        for entry in graph.nodes:
-            if entry.op == "call_function":
-                self.add(entry, inner)
-        found = torch.fx.node.map_arg(graph.output_node().args[0], lambda e: inner[e.name])
-        self.builder.node = node
-        return found if enabled else tuple(self.stopped(value) for value in found)
-
-    def stopped(self, value: Any) -> Any:
-        """A value through which no gradient passes."""
-        if not isinstance(value, Value) or not value.dtype.is_floating_point:
-            return value
-        return self.builder.define(f"stop_gradient({self.builder.plain(value)})",
-                                   shape=value.shape, dtype=value.dtype, hint="stopped")
 
     # ---- The end ----
 
