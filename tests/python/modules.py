@@ -194,6 +194,7 @@ class Stops(nn.Module):
         self.embed = nn.Embedding(vocab, width, padding_idx=0)
         self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
         self.scale = nn.Parameter(torch.ones(()))
+        self.query.bias.requires_grad_(False)
         self.frozen = nn.Parameter(torch.ones(width))
         self.out = nn.Linear(width, vocab)
         self.register_buffer("steps", torch.zeros(()))
@@ -217,9 +218,9 @@ def without_padding(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor
 
 
 def all_but_frozen(module: nn.Module) -> torch.optim.Optimizer:
-    """SGD of the parameters but one."""
+    """SGD with decay of the parameters but one."""
     return torch.optim.SGD([weight for weight in module.parameters()
-                            if weight is not module.frozen], lr=0.5)
+                            if weight is not module.frozen], lr=0.5, weight_decay=0.01)
 
 
 # ---- What is trained ----

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from meshwright.exporting.names import legal
-from meshwright.exporting.optimizers import train_statements
+from meshwright.exporting.optimizers import Weights, train_statements
 from meshwright.exporting.trace import trace
 from meshwright.exporting.translation import Translation
 
@@ -43,8 +43,9 @@ def model_of(module: torch.nn.Module, given: Any, wanted: Wanted) -> Model:
     lines = translation.run()
     if wanted.optimizer is not None:
         names = {id(parameter): name for name, parameter in module.named_parameters()}
+        weights = Weights(names, translation.trained, translation.with_gradients())
         lines += ["  " + statement for statement in train_statements(
-            wanted.optimizer, names, translation.trained, translation.loss_name(), wanted.train)]
+            wanted.optimizer, weights, translation.loss, wanted.train)]
     elif found.loss:
-        lines.append(f"  output loss = {translation.loss_name()}")
+        lines.append(f"  output loss = {translation.loss}")
     return Model(legal(type(module).__name__.lower()), lines, translation.weights)

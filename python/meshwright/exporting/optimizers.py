@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 import fnmatch
 import re
 from typing import Any
@@ -47,10 +48,18 @@ def text(value: Any) -> str:
     return repr(value)
 
 
-def train_statements(optimizer: torch.optim.Optimizer, names: dict[int, str],
-                     weights: list[str], loss: str, extra: dict[str, Any]) -> list[str]:
-    """The train statements of an optimizer. `names` are those of parameters by identity; `weights`
-    are the weights of the graph; `extra` are options after the optimizer, such as clip_norm."""
+@dataclasses.dataclass(frozen=True)
+class Weights:
+    """The weights of a model: names of parameters by identity, those in the graph, and those of
+    them that have a gradient."""
+    names: dict[int, str]
+    used: list[str]
+    with_gradients: list[str]
+
+
+def train_statements(optimizer: torch.optim.Optimizer, weights: Weights, loss: str,
+                     extra: dict[str, Any]) -> list[str]:
+    """The train statements of an optimizer; `extra` are options after it, such as clip_norm."""
     kind = next((kind for kind in KNOWN if type(optimizer) is kind), None)
     if kind is None:
         known = ", ".join(sorted(kind.__name__ for kind in KNOWN))
@@ -60,7 +69,7 @@ def train_statements(optimizer: torch.optim.Optimizer, names: dict[int, str],
         raise ExportError("the optimizer has taken steps: its states would begin anew; give a new "
                           "one, or optimizer.state.clear()")
     name, options, fixed = KNOWN[kind]
-    groups = [Group(group, names, options, weights) for group in optimizer.param_groups]
+    groups = [Group(group, options, weights) for group in optimizer.param_groups]
     groups = [group for group in groups if group.weights]
     problems = [f"{option} = {group.options[option]}" for group in groups
                 for option, value in fixed.items() if group.options.get(option, value) != value]
@@ -71,7 +80,7 @@ def train_statements(optimizer: torch.optim.Optimizer, names: dict[int, str],
     alike = collections.defaultdict(list)
     for group in groups:
         alike[group.key].append(group)
-    return [statement(name, part, (loss, weights, len(alike) > 1), extra)
+    return [statement(name, part, (loss, weights.used, len(alike) > 1), extra)
             for part in alike.values()]
 
 
@@ -82,16 +91,16 @@ def has_stepped(optimizer: torch.optim.Optimizer) -> bool:
 
 
 class Group:
-    """A parameter group: its options, and the names of those of its weights that are used."""
+    """A parameter group: its options, and the names of those of its weights that it trains."""
 
-    def __init__(self, group: dict[str, Any], names: dict[int, str], options: dict[str, str],
-                 weights: list[str]):
+    def __init__(self, group: dict[str, Any], options: dict[str, str], weights: Weights):
         self.options = {key: plain(value) for key, value in group.items() if key != "params"}
-        unknown = [p for p in group["params"] if id(p) not in names]
+        unknown = [p for p in group["params"] if id(p) not in weights.names]
         if unknown:
             raise ExportError(f"the optimizer has {len(unknown)} parameters that are not the "
                               "module's")
-        self.weights = [names[id(p)] for p in group["params"] if names[id(p)] in weights]
+        self.weights = [weights.names[id(p)] for p in group["params"] if p.requires_grad
+                        and weights.names[id(p)] in weights.with_gradients]
         self.words = {ours: self.options[theirs] for ours, theirs in options.items()}
         self.key = repr(self.words)
         self.rate, self.decay = self.options["lr"], self.options["weight_decay"]

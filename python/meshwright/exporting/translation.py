@@ -6,6 +6,7 @@ import linecache
 import operator as python_operators
 import os
 import re
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -22,6 +23,7 @@ from meshwright.exporting.weights import Held, as_expression, held_tensors
 # Operators without a value, which check what tracing has already found out.
 CHECKS = frozenset(["_assert_tensor_metadata.default", "_assert_async.msg",
                     "_assert_scalar.default", "sym_constrain_range_for_size.default"])
+SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
 class Translation:
@@ -34,6 +36,7 @@ class Translation:
         self.builder = Builder(self.names, ROOT)
         self.values: dict[str, Any] = {}
         self.problems: list[str] = []
+        self.loss = ""  # its name
         self.weights: dict[str, torch.Tensor] = {}
         self.trained: list[str] = []
         self.declarations: list[str] = []
@@ -51,7 +54,10 @@ class Translation:
                 if node.name in self.trace.buffers:
                     self.assign(node.name)
         if self.problems:
-            raise ExportError("what these operators do cannot be expressed:", self.problems)
+            raise ExportError("what these operators do cannot be expressed:",
+                              list(dict.fromkeys(self.problems)))
+        if self.trace.loss:
+            self.end_in_loss()
         endings = self.endings()
         return self.declarations + self.builder.lines + endings
 
@@ -65,15 +71,26 @@ class Translation:
 
     def needed(self) -> set[Any]:
         """All nodes that results depend on."""
+        return self.reached(self.results(), lambda node: True)
+
+    def reached(self, names: list[str], passes: Callable[[Any], bool]) -> set[Any]:
+        """The nodes of the names, and what these depend on through nodes that let it pass."""
         by_name = {node.name: node for node in self.graph.graph.nodes}
-        stack = [by_name[name] for name in self.results() if name in by_name]
+        stack = [by_name[name] for name in names if name in by_name]
         found: set[Any] = set()
         while stack:
             node = stack.pop()
-            if node not in found:
+            if node not in found and passes(node):
                 found.add(node)
                 stack += node.all_input_nodes
         return found
+
+    def with_gradients(self) -> list[str]:
+        """The parameters that have a gradient. PyTorch's optimizers leave the others as they
+        are, without decay too."""
+        nodes = self.reached([self.trace.loss or ""], has_gradient)
+        names = {self.held[node.name].name for node in nodes if node.name in self.held}
+        return [name for name in self.trained if name in names]
 
     # ---- Inputs and weights ----
 
@@ -135,18 +152,24 @@ class Translation:
     def add(self, node: Any, values: dict[str, Any]) -> None:
         """Writes the statements of a node, or notes why there are none."""
         self.builder.node = node
+        if is_symbolic(node):
+            if not any(is_symbolic(other) for other in node.all_input_nodes):
+                self.problems.append(f"{place_of(node)}: {what_of(node)} has a shape that depends "
+                                     "on data")
+            return
         try:
             values[node.name] = self.translated(node, values)
         except Unsupported as trouble:
             self.problems.append(f"{place_of(node)}: {what_of(node)} {trouble}")
             values[node.name] = stand_in(node.meta.get("val"))
-        except KeyError:
-            values[node.name] = stand_in(node.meta.get("val"))
 
     def translated(self, node: Any, values: dict[str, Any]) -> Any:
         """The value of a node."""
-        args = torch.fx.node.map_arg(node.args, lambda other: values[other.name])
-        kwargs = torch.fx.node.map_arg(node.kwargs, lambda other: values[other.name])
+        def value_of(other: Any) -> Any:
+            return values.get(other.name, stand_in(other.meta.get("val")))
+
+        args = torch.fx.node.map_arg(node.args, value_of)
+        kwargs = torch.fx.node.map_arg(node.kwargs, value_of)
         target = node.target
         if target is python_operators.getitem:
             return args[0][args[1]]
@@ -185,9 +208,31 @@ class Translation:
         """An output under its key."""
         return f"  output {self.names.reserve(name)} = {self.builder.plain(self.values[result])}"
 
-    def loss_name(self) -> str:
-        """The name of the loss."""
-        return self.builder.plain(self.values[self.trace.loss or ""])
+    def end_in_loss(self) -> None:
+        """Makes the loss one number in f32."""
+        loss = self.values[self.trace.loss or ""]
+        if loss.elements != 1:
+            raise ExportError(f"the loss is not one number: its shape is {list(loss.shape)}")
+        self.builder.node = self.graph.graph.output_node()
+        text = self.builder.operand(self.builder.reshaped(loss, (), hint="loss"), torch.float32)
+        self.loss = text if "(" not in text else self.builder.define(
+            text, shape=(), dtype=torch.float32, hint="loss").stored
+
+
+def has_gradient(node: Any) -> bool:
+    """Whether a gradient passes a node: it is of floats, and not detached."""
+    value = node.meta.get("val")
+    if isinstance(value, torch.Tensor) and not value.dtype.is_floating_point:
+        return False
+    return "aten.detach" not in str(node.target)
+
+
+def is_symbolic(node: Any) -> bool:
+    """Whether a node is a number, or has a size, that depends on data."""
+    value = node.meta.get("val")
+    parts = value if isinstance(value, (list, tuple)) else [value]
+    return any(isinstance(part, SYMBOLS) or isinstance(part, torch.Tensor)
+               and any(isinstance(size, SYMBOLS) for size in part.shape) for part in parts)
 
 
 def stand_in(example: Any) -> Any:
