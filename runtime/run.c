@@ -308,7 +308,8 @@ static bool open_trace(Run *run, MwFault *fault)
 {
     if (!run->options.trace)
         return true;
-    run->trace = mw_trace_open(run->options.trace, run->transport->rank, fault);
+    run->trace =
+        mw_trace_open(run->arena, run->options.trace, run->plan, run->transport->rank, fault);
     return run->trace != NULL;
 }
 
@@ -713,7 +714,18 @@ static int run_steps(Run *run)
 static bool close_files(Run *run, bool complete, MwFault *fault)
 {
     return mw_outputs_close(&run->outputs, complete, fault) &&
-           mw_progress_close(&run->progress, fault) && mw_trace_close(&run->trace, fault);
+           mw_progress_close(&run->progress, fault);
+}
+
+/* Makes one file of the traces of all ranks. Where that fails, those of the ranks stay. */
+static bool finish_trace(Run *run)
+{
+    MwFault fault = {0};
+    if (!run->options.trace)
+        return true;
+    const bool good = agree(run, mw_trace_join(run->trace, run->transport, &fault), &fault);
+    mw_trace_close(&run->trace, !good);
+    return good;
 }
 
 static int run_plan(Run *run)
@@ -724,8 +736,11 @@ static int run_plan(Run *run)
         status = run->transport ? STATUS_USAGE : STATUS_FAULT;
     } else if (!set_up(run)) {
         close_files(run, false, &fault);
+        mw_trace_close(&run->trace, false);
     } else {
         status = run_steps(run);
+        if (!finish_trace(run))
+            status = STATUS_FAULT;
         if (!agree(run, close_files(run, run->step >= run->options.steps, &fault), &fault))
             status = STATUS_FAULT;
     }

@@ -59,7 +59,7 @@ static const Option options_list[] = {
     {"missing", "init|error", CHOICE, AT(missing),
      "what to do about weights that the files lack (default error)"},
     {"trace", "FILE", TEXT, AT(trace),
-     "write the times of all instructions (Chrome trace, a file per rank)"},
+     "write the times of all instructions of all ranks, for Perfetto and\n`meshwright trace`"},
     {"transport", "nccl|mpi", CHOICE, AT(transport),
      "how GPUs are connected: by NCCL (default where each rank has one of its own)\n"
      "or by MPI through the memory of the hosts"},

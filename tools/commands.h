@@ -11,6 +11,7 @@
     COMMAND(inspect, "show what a plan or executable does, and why")                               \
     COMMAND(explain, "explain why a value is sharded so, or why a layout is not taken")            \
     COMMAND(diff, "show what two plans differ in")                                                 \
+    COMMAND(trace, "tell where a run and its prediction differ")                                   \
     COMMAND(check, "parse and verify a .graph file")                                               \
     COMMAND(import, "make a .graph file of an ONNX model, or of a flat one")                       \
     COMMAND(schedule, "draw a pipeline schedule and compute its bubble")                           \

@@ -20,8 +20,7 @@ const char **mw_text_table_row(MwTextTable *table)
     return row->cells;
 }
 
-/* `name` with "*" for its first element of digits alone that is not the first of all. */
-static const char *folded_name(MwArena *arena, const char *name)
+const char *mw_text_folded_name(MwArena *arena, const char *name)
 {
     for (const char *at = name; *at;) {
         size_t length = strcspn(at, ".");
@@ -49,7 +48,7 @@ void mw_text_table_fold(MwTextTable *table)
     for (int r = 1; r < table->rows.count; r++) {
         MwTextTableRow row = table->rows.at[r];
         name[kept] = row.cells[0];
-        row.cells[0] = folded_name(table->arena, name[kept]);
+        row.cells[0] = mw_text_folded_name(table->arena, name[kept]);
         MwTextTableRow *same = NULL;
         for (int k = kept - 1; k >= 1 && !same && row.cells[0] != name[kept]; k--)
             if (same_cells(&table->rows.at[k], &row, table->columns))

@@ -26,6 +26,9 @@ const char **mw_text_table_row(MwTextTable *table);
  * "layers.*.mlp.w1 (x4)". The number is the first element of digits in the dotted name of column
  * 0. */
 void mw_text_table_fold(MwTextTable *table);
+/* `name`, in `arena` where it changes, with "*" for its first element of digits alone that is not
+ * the first of all. */
+const char *mw_text_folded_name(MwArena *arena, const char *name);
 void mw_text_table_print(MwText *text, const MwTextTable *table);
 
 #endif

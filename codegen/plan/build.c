@@ -133,8 +133,8 @@ static void emit_program(const MwStageBuilder *s, MwEmitter *emitter, int first_
         if (loop >= 0 && p == s->order.loops[loop].first)
             loop_begin = program->instr_count;
         if (mw_instr_of_unit(emitter, unit, &instr)) {
-            int own = mw_plan_report_operator(s->stage, s->legal, &s->units->units.at[unit]);
-            instr.operator_index = own < 0 ? -1 : first_operator + own;
+            mw_plan_report_instr(s->arena, s->stage, s->legal, &s->units->units.at[unit],
+                                 first_operator, &instr);
             program->instrs[program->instr_count++] = instr;
         }
         if (loop >= 0 && p == s->order.loops[loop].last)

@@ -8,6 +8,7 @@
 #include "codegen/plan/group.h"
 
 #include "codegen/plan/accesses.h"
+#include "codegen/plan/report.h"
 #include "codegen/tuning.h"
 
 #include <math.h>
@@ -186,6 +187,20 @@ static void append_sets(MwPlanInstr *to, const MwPlanInstr *from)
     to->arg_count += from->arg_count;
 }
 
+/* Gives the group all operators of its calls. */
+static void join_operators(const Grouper *g, const Ints *calls, MwPlanInstr *group)
+{
+    Ints all = {0};
+    for (int i = 0; i < calls->count; i++) {
+        const MwPlanInstr *call = instr_at(g, calls->at[i]);
+        for (int k = 0; k < call->operator_count; k++)
+            mw_vec_push(g->arena, &all, call->operators[k]);
+        if (call->operator_count == 0 && call->operator_index >= 0)
+            mw_vec_push(g->arena, &all, call->operator_index);
+    }
+    mw_plan_set_operators(group, all.at, all.count);
+}
+
 /* One call of what `calls` call. */
 static MwPlanInstr join_calls(const Grouper *g, const Ints *calls)
 {
@@ -208,6 +223,7 @@ static MwPlanInstr join_calls(const Grouper *g, const Ints *calls)
         if (call->operator_index != group.operator_index)
             group.operator_index = -1;
     }
+    join_operators(g, calls, &group);
     return group;
 }
 

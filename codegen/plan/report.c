@@ -4,6 +4,8 @@
 #include "ir/print.h"
 #include "passes/sharding/report.h"
 
+#include <stdlib.h>
+
 /* The node that a unit is named after: its last; of a contraction with what follows it, that. */
 static int main_node(const MwLegal *legal, const MwUnit *unit)
 {
@@ -20,6 +22,39 @@ int mw_plan_report_operator(const MwStage *stage, const MwLegal *legal, const Mw
     int local = legal->source.at[main_node(legal, unit)];
     MwNodeId global = stage->local->node_global[local];
     return stage->report->index[global.index];
+}
+
+static int compare_ints(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
+
+void mw_plan_set_operators(MwPlanInstr *instr, int *operators, int count)
+{
+    int kept = 0;
+    if (count)
+        qsort(operators, (size_t)count, sizeof *operators, compare_ints);
+    for (int i = 0; i < count; i++)
+        if (kept == 0 || operators[i] != operators[kept - 1])
+            operators[kept++] = operators[i];
+    instr->has_operators = kept > 1;
+    instr->operators = kept > 1 ? operators : NULL;
+    instr->operator_count = kept > 1 ? kept : 0;
+}
+
+void mw_plan_report_instr(MwArena *arena, const MwStage *stage, const MwLegal *legal,
+                          const MwUnit *unit, int first, MwPlanInstr *instr)
+{
+    const int own = mw_plan_report_operator(stage, legal, unit);
+    int *operators = MW_NEW(arena, int, unit->nodes.count), count = 0;
+    instr->operator_index = own < 0 ? -1 : first + own;
+    for (int i = 0; i < unit->nodes.count && stage->report; i++) {
+        const MwNodeId global = stage->local->node_global[legal->source.at[unit->nodes.at[i]]];
+        const int index = stage->report->index[global.index];
+        if (index >= 0)
+            operators[count++] = first + index;
+    }
+    mw_plan_set_operators(instr, operators, count);
 }
 
 const char *mw_plan_report_source(MwArena *arena, const MwNode *node)

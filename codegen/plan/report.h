@@ -16,5 +16,11 @@ const char *mw_plan_report_source(MwArena *arena, const MwNode *node);
 /* Index, among those of the stage, of the operator that a unit mostly is: a contraction, or that of
  * its last node; -1: none. */
 int mw_plan_report_operator(const MwStage *stage, const MwLegal *legal, const MwUnit *unit);
+/* Sets the operators of the instruction of a unit, of which the stage's are `first` and on. */
+void mw_plan_report_instr(MwArena *arena, const MwStage *stage, const MwLegal *legal,
+                          const MwUnit *unit, int first, MwPlanInstr *instr);
+/* Sorts `operators`, takes out what is there twice, and gives them to the instruction where they
+ * are several. */
+void mw_plan_set_operators(MwPlanInstr *instr, int *operators, int count);
 
 #endif

@@ -284,6 +284,19 @@ typedef struct {
     void (*check)(const MwCheck *check, const MwPlanInstr *instr);
 } Kind;
 
+static void check_operators(MwCheck *check, const MwPlanInstr *instr)
+{
+    const int count = check->mesh->operator_count;
+    if (instr->operator_index < -1 || instr->operator_index >= count)
+        mw_check_error(check, "it is of operator %d, which does not exist", instr->operator_index);
+    if (instr->has_operators && instr->operator_count < 2)
+        mw_check_error(check, "it is of several operators, of which it names %d",
+                       instr->operator_count);
+    for (int i = 0; instr->has_operators && i < instr->operator_count; i++)
+        if (instr->operators[i] >= count || (i && instr->operators[i] <= instr->operators[i - 1]))
+            mw_check_error(check, "its operators do not ascend from 0 to %d", count - 1);
+}
+
 static void check_instr(MwCheck check, const MwPlanProgram *program, int index)
 {
     const MwPlanInstr *instr = &program->instrs[index];
@@ -304,8 +317,7 @@ static void check_instr(MwCheck check, const MwPlanProgram *program, int index)
         mw_check_error(&check, "there is no such instruction");
         return;
     }
-    if (instr->operator_index < -1 || instr->operator_index >= check.mesh->operator_count)
-        mw_check_error(&check, "it is of operator %d, which does not exist", instr->operator_index);
+    check_operators(&check, instr);
     const MwPlanLoop *loop = mw_plan_loop_at(program, index);
     if (loop && (instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE))
         mw_check_error(&check, "it is in a loop, which has no messages");

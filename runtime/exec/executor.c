@@ -10,8 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { LABEL_BYTES = 200 };
-
 struct MwExecutor {
     const MwArena *arena;
     const MwPlan *plan;
@@ -21,7 +19,7 @@ struct MwExecutor {
     MwTrace *trace;
     MwEndpoints *endpoints;
     MwCommandList commands;                  /* of every step */
-    const char *(*labels)[MW_TRAFFIC_KINDS]; /* [endpoints] names of their operations in a trace */
+    const char *(*labels)[MW_TRAFFIC_KINDS]; /* [endpoints] names of their operations in faults */
     int coordinate[MW_MAX_AXES];
     char *memory;       /* the arena, on the device */
     MwZeroRange *zeros; /* [zero_count] zeroed before every step */
@@ -254,6 +252,12 @@ typedef struct {
     int instr, run;
 } InstrRun;
 
+/* The index of a task in its mesh. */
+static int task_index(const MwExecutor *executor, const MwPlanTask *task)
+{
+    return (int)(task - executor->mesh->tasks);
+}
+
 /* The block of the device that is arg->places further along arg->axis. */
 static int shifted_block(const MwExecutor *executor, const MwPlanArg *arg)
 {
@@ -325,9 +329,11 @@ static bool run_instr(const MwExecutor *executor, const InstrRun *at, MwFault *f
     if (instr->kind == MW_INSTR_COLLECTIVE ? !run_collective(executor, instr, fault)
                                            : !run_call(executor, instr, at, fault))
         return false;
-    char label[LABEL_BYTES];
-    mw_plan_instr_label(executor->plan, instr, label, sizeof label);
-    mw_trace_end(executor->trace, label, program->name, at->instr, task->micro_batch);
+    /* The times of a trace are those of the work, not of queueing it. */
+    if (executor->trace && !executor->device->is_host &&
+        !executor->device->table->synchronize(executor->device, fault))
+        return false;
+    mw_trace_end_instr(executor->trace, task_index(executor, task), at->instr);
     return true;
 }
 
@@ -349,12 +355,12 @@ static bool run_loop(const MwExecutor *executor, const MwPlanTask *task, int *in
 static bool do_traffic_op(const MwExecutor *executor, const MwPlanTask *task, const MwTrafficOp *op,
                           MwFault *fault)
 {
-    const char *label = executor->labels[op->endpoint][op->kind];
-    const char *program = executor->mesh->programs[task->program].name;
+    const MwTraffic *traffic = mw_endpoints_traffic(executor->endpoints);
     mw_trace_begin(executor->trace);
     if (!mw_endpoints_do(executor->endpoints, op, task->micro_batch, fault))
-        return mw_fault_prefix(fault, "%s", label);
-    mw_trace_end(executor->trace, label, program, op->instr, task->micro_batch);
+        return mw_fault_prefix(fault, "%s", executor->labels[op->endpoint][op->kind]);
+    mw_trace_end_traffic(executor->trace, task_index(executor, task), op,
+                         traffic->endpoints[op->endpoint].transfer);
     return true;
 }
 
@@ -457,13 +463,18 @@ static bool feed_inputs(const MwExecutor *executor, const MwPlanTask *task,
                         const MwExecutorData *data, MwFault *fault)
 {
     const bool fills = !executor->device->is_capturing;
+    bool has_inputs = false;
+    mw_trace_begin(executor->trace);
     for (int i = 0; i < executor->mesh->input_count; i++) {
         if (executor->mesh->inputs[i].program != task->program)
             continue;
         if ((fills && !fill_input(executor, i, task->micro_batch, data, fault)) ||
             !copy_input(executor, i, task->micro_batch, fault))
             return false;
+        has_inputs = true;
     }
+    if (has_inputs)
+        mw_trace_end_inputs(executor->trace, task_index(executor, task));
     return true;
 }
 
@@ -562,14 +573,18 @@ static bool do_command(const MwExecutor *executor, const MwCommand *command,
     case MW_COMMAND_BEGIN_STEP:
         return begin_step(executor, fault);
     case MW_COMMAND_BEGIN_TASK:
+        mw_trace_begin_task(executor->trace, command->task);
         return do_traffic(executor, task, -1, 0, fault) && feed_inputs(executor, task, data, fault);
     case MW_COMMAND_TRAFFIC:
     case MW_COMMAND_INSTR:
     case MW_COMMAND_LOOP:
         return do_instr_command(executor, command, fault);
     case MW_COMMAND_END_TASK:
-        return take_outputs(executor, task, data, fault) &&
-               mw_endpoints_end_task(executor->endpoints, task, fault);
+        if (!take_outputs(executor, task, data, fault) ||
+            !mw_endpoints_end_task(executor->endpoints, task, fault))
+            return false;
+        mw_trace_end_task(executor->trace, command->task);
+        return true;
     case MW_COMMAND_END_STEP:
         return end_step(executor, data, fault);
     }
@@ -666,9 +681,11 @@ bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *
     executor->step = step;
     executor->kernel_step = executor->beside ? mw_kernel_step(step, executor->beside->step) : step;
     executor->seed = executor->beside ? executor->beside->seed : executor->seed;
+    mw_trace_begin_step(executor->trace, step);
     const bool good = mw_weights_save(executor->device, &executor->saved, fault) &&
                       run_step(executor, data, fault) && read_metrics(executor, metrics, fault) &&
                       mw_weights_restore(executor->device, &executor->saved, fault);
+    mw_trace_end_step(executor->trace);
     MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* a step allocates nothing */
     return good;
 }

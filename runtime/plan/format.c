@@ -138,6 +138,7 @@ static const MwPlanRecord operator_record =
 #define INSTR_FIELDS                                                                               \
     FIELD("operands", operands, operands, MORE(operand_count)),                                    \
         FIELD("args", args, args, MORE(arg_count)), FIELD("operator", index, operator_index),      \
+        FIELD("operators", counts, operators, MORE(operator_count), PRESENT(has_operators)),       \
         FIELD("time_s", number, time_s)
 static const MwPlanField kernel_instr_fields[] = {FIELD("target", kernel, target), INSTR_FIELDS};
 static const MwPlanField routine_instr_fields[] = {FIELD("target", routine, target), INSTR_FIELDS};

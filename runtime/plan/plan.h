@@ -120,6 +120,9 @@ typedef struct {
     /* ---- For the report */
     /* the operator that it computes a part of, in MwPlanMesh.operators; -1: none */
     int operator_index;
+    bool has_operators; /* it computes parts of several: */
+    int *operators; /* ascending; operator_index is one of them, or -1 where calls are grouped */
+    int operator_count;
     double time_s; /* predicted */
 } MwPlanInstr;
 

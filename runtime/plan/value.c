@@ -561,6 +561,28 @@ PARSE(parse_args)
                : "a list of arguments such as [8, f0.5, step, seed, position(S0, 64, 0)]";
 }
 
+PRINT(print_counts)
+{
+    (void)scope;
+    const int *counts = *(int *const *)at;
+    mw_text_add(text, "[");
+    for (int i = 0; i < *(const int *)more; i++)
+        mw_text_printf(text, "%s%d", i ? ", " : "", counts[i]);
+    mw_text_add(text, "]");
+}
+
+static bool read_count(const char *item, void *element)
+{
+    return read_int(item, 0, element);
+}
+
+PARSE(parse_counts)
+{
+    return read_list(scope->arena, word, sizeof(int), read_count, at, more)
+               ? NULL
+               : "a list of counts such as [3, 4]";
+}
+
 PRINT(print_operator_operands)
 {
     (void)scope;
@@ -595,5 +617,6 @@ PARSE(parse_operator_operands)
 
 const MwPlanKind mw_plan_operands = {print_operands, parse_operands, false};
 const MwPlanKind mw_plan_args = {print_args, parse_args, false};
+const MwPlanKind mw_plan_counts = {print_counts, parse_counts, false};
 const MwPlanKind mw_plan_operator_operands = {print_operator_operands, parse_operator_operands,
                                               false};

@@ -45,6 +45,7 @@ extern const MwPlanKind mw_plan_collective;        /* int, MwCollective */
 extern const MwPlanKind mw_plan_program;           /* int, index into MwPlanMesh.programs */
 extern const MwPlanKind mw_plan_operands;          /* MwPlanOperand *; more: int, their count */
 extern const MwPlanKind mw_plan_args;              /* MwPlanArg *; more: int, their count */
+extern const MwPlanKind mw_plan_counts;            /* int *, each from 0; more: int, their count */
 extern const MwPlanKind mw_plan_operator_operands; /* MwPlanOperatorOperand *; more: int */
 
 #endif

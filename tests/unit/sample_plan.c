@@ -125,7 +125,11 @@ static MwPlanProgram forward(const Sample *sample)
         plan_gemm(sample->arena, gradient,
                   &(Gemm){true, SAMPLE_WIDTH, 1, sample->rows, 2 * scale, 1}),
     };
+    static int operators[] = {0, 1};
     instrs[0].operator_index = 0;
+    instrs[1].has_operators = true;
+    instrs[1].operators = operators;
+    instrs[1].operator_count = MW_COUNT(operators);
     plan_set_args(sample->arena, &instrs[1], diff_args, MW_COUNT(diff_args));
     MwPlanProgram program = plan_program(sample->arena, "forward", instrs, MW_COUNT(instrs));
     static const MwPlanLoop once = {.first = 1, .count = 1, .runs = 1};

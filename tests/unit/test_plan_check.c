@@ -117,6 +117,10 @@ BREAK(update_slots, good->buffers[SAMPLE_LOSS].slots = 2)
 BREAK(instr_target, good->forward[DIFF].target = 7)
 BREAK(instr_kind, good->forward[DIFF].kind = 9)
 BREAK(instr_operator, good->forward[DIFF].operator_index = 2)
+static int same_operators[] = {0, 0}, far_operators[] = {0, 2};
+BREAK(instr_operators, good->forward[DIFF].operators = far_operators)
+BREAK(instr_operators_twice, good->forward[DIFF].operators = same_operators)
+BREAK(instr_one_operator, good->forward[DIFF].operator_count = 1)
 BREAK(operand_nowhere, good->forward[DIFF].operands[1].buffer = -1)
 BREAK(operand_count, good->forward[DIFF].operand_count = 3)
 BREAK(arg_count, good->forward[DIFF].arg_count = 4)
@@ -272,6 +276,9 @@ static const struct {
     {instr_target, "program forward, instruction 1 (unknown): there is no such"},
     {instr_kind, "program forward, instruction 1 (unknown): there is no such"},
     {instr_operator, "program forward, instruction 1 (diff): it is of operator 2"},
+    {instr_operators, "instruction 1 (diff): its operators do not ascend from 0 to 1"},
+    {instr_operators_twice, "instruction 1 (diff): its operators do not ascend from 0 to 1"},
+    {instr_one_operator, "instruction 1 (diff): it is of several operators, of which it names 1"},
     {operand_nowhere, "operand 1 is buffer -1"},
     {operand_count, "it has 3 operands and 5 arguments; it takes 4 and 5"},
     {arg_count, "it has 4 operands and 4 arguments; it takes 4 and 5"},

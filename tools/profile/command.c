@@ -224,11 +224,10 @@ static MwCluster empty_cluster(Profile *profile)
 
 static void remove_folder(Profile *profile)
 {
-    for (int rank = -1; rank < profile->ranks; rank++) {
-        const char *name = rank < 0 ? "probe.plan" : "trace";
-        unlink(rank > 0 ? mw_arena_printf(profile->arena, "%s/trace.%d", profile->folder, rank)
-                        : mw_arena_printf(profile->arena, "%s/%s", profile->folder, name));
-    }
+    unlink(mw_arena_printf(profile->arena, "%s/probe.plan", profile->folder));
+    unlink(mw_arena_printf(profile->arena, "%s/trace", profile->folder));
+    for (int rank = 0; rank < profile->ranks; rank++) /* of a run that failed */
+        unlink(mw_arena_printf(profile->arena, "%s/trace.rank%d", profile->folder, rank));
     rmdir(profile->folder);
 }
 

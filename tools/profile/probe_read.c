@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Reads the times of probes from the traces of all ranks, which have an event a line
+/* Reads the times of probes from the trace of a run, which has an event a line
  * (runtime/exec/trace.h). */
 #include "tools/profile/probe.h"
 
@@ -26,13 +26,14 @@ static bool number_after(const char *line, const char *end, const char *key, dou
     return stop != found;
 }
 
-/* Adds the times of the trace's text to those of its instructions. */
-static void read_events(MwArena *arena, const char *text, Times *times, int instrs)
+/* Adds the times of the events of a rank to those of its instructions. */
+static void read_events(MwArena *arena, const char *text, int rank, Times *times, int instrs)
 {
     for (const char *line = text; *line;) {
         const char *end = strchrnul(line, '\n');
-        double duration_us, index;
-        if (number_after(line, end, "\"dur\": ", &duration_us) &&
+        double duration_us, index, of_rank;
+        if (number_after(line, end, "\"pid\": ", &of_rank) && (int)of_rank == rank &&
+            number_after(line, end, "\"dur\": ", &duration_us) &&
             number_after(line, end, "\"instruction\": ", &index) && index >= 0 && index < instrs) {
             Times *of = &times[(int)index];
             *mw_vec_add(arena, of) = duration_us * 1e-6;
@@ -71,38 +72,37 @@ static double typical_s(MwArena *arena, const MwProbe *probe, const Times *times
     return steps < 2 ? -1 : quantile(of_step, steps - 1, 0.25);
 }
 
-static bool read_rank(MwProbes *probes, const char *path, double share, MwDiags *diags)
+static bool read_rank(MwProbes *probes, const char *text, int rank)
 {
     MwArena *arena = mw_arena_new();
-    size_t bytes;
-    const char *text = mw_file_read(arena, path, &bytes);
     int instrs = probes->plan->meshes[0].programs[0].instr_count;
     Times *times = MW_NEW(arena, Times, instrs);
-    bool good = text != NULL;
-    if (good)
-        read_events(arena, text, times, instrs);
-    else
-        mw_diag_error(diags, mw_span_none(), "cannot read the trace '%s': %s", path,
-                      strerror(errno));
+    bool good = true;
+    read_events(arena, text, rank, times, instrs);
     for (int i = 0; good && i < probes->count; i++) {
         double time_s = typical_s(arena, &probes->probes[i], times);
         good = time_s >= 0;
-        probes->probes[i].time_s += share * time_s;
+        probes->probes[i].time_s += time_s / probes->plan->rank_count;
     }
-    if (text && !good)
-        mw_diag_error(diags, mw_span_none(), "the trace '%s' lacks instructions", path);
     mw_arena_free(&arena);
     return good;
 }
 
 bool mw_probe_read(MwProbes *probes, const char *trace_path, MwDiags *diags)
 {
-    int ranks = probes->plan->rank_count;
-    for (int rank = 0; rank < ranks; rank++) {
-        const char *path =
-            rank ? mw_arena_printf(probes->arena, "%s.%d", trace_path, rank) : trace_path;
-        if (!read_rank(probes, path, 1.0 / ranks, diags))
-            return false;
+    size_t bytes;
+    MwArena *arena = mw_arena_new();
+    const char *text = mw_file_read(arena, trace_path, &bytes);
+    bool good = text != NULL;
+    if (!good)
+        mw_diag_error(diags, mw_span_none(), "cannot read the trace '%s': %s", trace_path,
+                      strerror(errno));
+    for (int rank = 0; rank < probes->plan->rank_count && good; rank++) {
+        good = read_rank(probes, text, rank);
+        if (!good)
+            mw_diag_error(diags, mw_span_none(), "the trace '%s' lacks instructions of rank %d",
+                          trace_path, rank);
     }
-    return true;
+    mw_arena_free(&arena);
+    return good;
 }
