@@ -22,8 +22,8 @@ typedef struct {
     MwArena *arena;
     const MwPlan *plan;
     const MwTraceRun *run;
-    int *
-        steps; /* those that count: whole ones, without the first of the trace if there are others */
+    /* those that count: whole ones, without the first of the trace if there are others */
+    int *steps;
     int step_count;
     MwTraceRow step;     /* a whole step, of the slowest mesh */
     double *mesh_step_s; /* [meshes] measured */
