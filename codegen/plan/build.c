@@ -533,8 +533,10 @@ static bool build(Builder *b, MwCompilation *compilation, MwDiags *diags)
 {
     if (!check_routines(b, diags))
         return false;
-    for (int i = 0; i < staging_of(b)->mesh_count; i++)
+    for (int i = 0; i < staging_of(b)->mesh_count; i++) {
         build_mesh(b, i);
+        mw_plan_report_ceilings(&compilation->cluster->device, &b->plan->meshes[i]);
+    }
     if (!check_memory(b, compilation, diags))
         return false;
     build_transfers(b);

@@ -220,6 +220,8 @@ static MwPlanInstr join_calls(const Grouper *g, const Ints *calls)
         const MwPlanInstr *call = instr_at(g, calls->at[i]);
         append_sets(&group, call);
         group.time_s += fmax(call->time_s - g->grouping->launch_s, 0);
+        group.flops += i ? call->flops : 0;
+        group.work_bytes += i ? call->work_bytes : 0;
         if (call->operator_index != group.operator_index)
             group.operator_index = -1;
     }

@@ -41,10 +41,18 @@ static MwPlanInstr new_instr(MwEmitter *e, MwInstrKind kind, int target, int ope
                          .operator_index = -1};
 }
 
-static double stream_s(const MwEmitter *e, double flops, double bytes)
+/* Predicts the instruction's time from its work. */
+static void set_work(const MwEmitter *e, MwPlanInstr *instr, const MwWork *work)
 {
-    MwWork work = {.kind = MW_WORK_STREAM, .type = MW_F32, .flops = flops, .bytes = bytes};
-    return mw_cost_work_s(&e->model, &work);
+    instr->time_s = mw_cost_work_s(&e->model, work);
+    instr->has_work = true;
+    instr->flops = work->flops;
+    instr->work_bytes = work->bytes;
+}
+
+static MwWork stream_work(double flops, double bytes)
+{
+    return (MwWork){.kind = MW_WORK_STREAM, .type = MW_F32, .flops = flops, .bytes = bytes};
 }
 
 /* ---- Kernels ---- */
@@ -61,8 +69,9 @@ static bool emit_kernel(MwEmitter *e, int u, MwPlanInstr *out)
         .operand_count = call->operand_count,
         .args = call->args,
         .arg_count = call->arg_count,
-        .time_s = stream_s(e, call->flops, call->bytes),
         .operator_index = -1};
+    const MwWork work = stream_work(call->flops, call->bytes);
+    set_work(e, out, &work);
     return true;
 }
 
@@ -128,12 +137,12 @@ static MwPlanInstr emit_gemm(MwEmitter *e, const MwUnit *unit)
     if (gemm.accumulate)
         instr.operands[2].access = MW_ACCESS_READ_WRITE;
     const MwWork work = gemm_work(e, &gemm, routine);
-    instr.time_s = mw_cost_work_s(&e->model, &work);
+    set_work(e, &instr, &work);
     return instr;
 }
 
 /* The work of a node on the shapes of one device. */
-static double node_s(const MwEmitter *e, const MwNode *node)
+static MwWork node_work(const MwEmitter *e, const MwNode *node)
 {
     const MwGraph *graph = e->legal->graph;
     const MwNodeId id = mw_value(graph, mw_legal_result(node))->node;
@@ -141,8 +150,7 @@ static double node_s(const MwEmitter *e, const MwNode *node)
     int ways[MW_MAX_FACTORS];
     for (int f = 0; f < MW_MAX_FACTORS; f++)
         ways[f] = 1;
-    const MwWork work = mw_cost_node_work(graph, id, &rule, ways);
-    return mw_cost_work_s(&e->model, &work);
+    return mw_cost_node_work(graph, id, &rule, ways);
 }
 
 /* Operands of the call: those of the operator, without what the node waits for besides; its
@@ -160,7 +168,8 @@ static MwPlanInstr emit_library(MwEmitter *e, int u, const MwNode *node)
     MwPlanInstr instr = emit_routine(e, routine, buffers);
     MW_ASSERT(instr.operand_count == count);
     instr.args = mw_library_args(e->arena, e->legal, node);
-    instr.time_s = node_s(e, node);
+    const MwWork work = node_work(e, node);
+    set_work(e, &instr, &work);
     return instr;
 }
 
@@ -169,7 +178,8 @@ MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes)
     const int buffers[] = {from, to};
     MwPlanInstr instr = emit_routine(e, MW_ROUTINE_COPY, buffers);
     instr.args[0].i = bytes;
-    instr.time_s = stream_s(e, 0, 2 * (double)bytes);
+    const MwWork work = stream_work(0, 2 * (double)bytes);
+    set_work(e, &instr, &work);
     return instr;
 }
 

@@ -4,7 +4,9 @@
 #include "ir/print.h"
 #include "passes/sharding/report.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The node that a unit is named after: its last; of a contraction with what follows it, that. */
 static int main_node(const MwLegal *legal, const MwUnit *unit)
@@ -121,4 +123,28 @@ void mw_plan_report_fill(MwArena *arena, const MwStage *stage, MwPlanMesh *mesh)
     mesh->costs.lower_bound_s += report->lower_bound_s;
     mesh->costs.compute_s += report->compute_s;
     mesh->costs.communication_s += report->communication_s;
+}
+
+/* The element type that contractions spend most time in. */
+static MwType product_type(const MwPlanMesh *mesh)
+{
+    double spent_s[MW_TYPE_COUNT] = {0};
+    int most = MW_F32;
+    for (int i = 0; i < mesh->operator_count; i++)
+        if (strcmp(mesh->operators[i].op, mw_op_info(MW_OP_EINSUM)->name) == 0)
+            spent_s[mesh->operators[i].type] += mesh->operators[i].compute_s;
+    for (int type = 0; type < MW_TYPE_COUNT; type++)
+        most = spent_s[type] > spent_s[most] ? type : most;
+    return (MwType)most;
+}
+
+void mw_plan_report_ceilings(const MwDeviceModel *device, MwPlanMesh *mesh)
+{
+    const MwGemm *gemm = &device->gemm[product_type(mesh)];
+    mesh->flops_per_s = fmax(gemm->peak_flops, gemm->rate_flops);
+    for (int i = 0; i < gemm->rates.count && gemm->peak_flops <= 0; i++)
+        mesh->flops_per_s = fmax(mesh->flops_per_s, gemm->rates.at[i]);
+    for (int i = 0; i < device->bandwidth.count; i++)
+        mesh->bytes_per_s = fmax(mesh->bytes_per_s, device->bandwidth.points[i].value);
+    mesh->has_ceilings = mesh->flops_per_s > 0 && mesh->bytes_per_s > 0;
 }

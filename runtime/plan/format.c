@@ -139,7 +139,8 @@ static const MwPlanRecord operator_record =
     FIELD("operands", operands, operands, MORE(operand_count)),                                    \
         FIELD("args", args, args, MORE(arg_count)), FIELD("operator", index, operator_index),      \
         FIELD("operators", counts, operators, MORE(operator_count), PRESENT(has_operators)),       \
-        FIELD("time_s", number, time_s)
+        FIELD("time_s", number, time_s), FIELD("flops", number, flops, PRESENT(has_work)),         \
+        FIELD("bytes", number, work_bytes, PRESENT(has_work))
 static const MwPlanField kernel_instr_fields[] = {FIELD("target", kernel, target), INSTR_FIELDS};
 static const MwPlanField routine_instr_fields[] = {FIELD("target", routine, target), INSTR_FIELDS};
 static const MwPlanField collective_instr_fields[] = {
@@ -193,6 +194,8 @@ static const MwPlanField mesh_fields[] = {
     FIELD("shape", shape, shape),
     FIELD("first_rank", count, first_rank),
     FIELD("arena_bytes", size, arena_bytes),
+    FIELD("flops_per_s", number, flops_per_s, PRESENT(has_ceilings)),
+    FIELD("bytes_per_s", number, bytes_per_s, PRESENT(has_ceilings)),
 };
 static const MwPlanPart mesh_parts[] = {
     {.shape = MW_PLAN_ONE,

@@ -123,7 +123,9 @@ typedef struct {
     bool has_operators; /* it computes parts of several: */
     int *operators; /* ascending; operator_index is one of them, or -1 where calls are grouped */
     int operator_count;
-    double time_s; /* predicted */
+    double time_s;            /* predicted */
+    bool has_work;            /* it computes: */
+    double flops, work_bytes; /* of one run, as the cost model counts them */
 } MwPlanInstr;
 
 /* Instructions first .. first + count - 1 of a program run `runs` times, one after another. None of
@@ -260,6 +262,8 @@ typedef struct {
     MwMeshShape shape;
     int first_rank; /* ranks first_rank .. + mw_mesh_devices(shape) - 1, row-major */
     int64_t arena_bytes;
+    bool has_ceilings; /* what a device of the mesh can do at most, by its cluster file: */
+    double flops_per_s, bytes_per_s; /* products of the type that most are of; memory */
     MwPlanBuffer *buffers;
     int buffer_count;
     MwPlanProgram *programs;

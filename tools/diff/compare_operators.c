@@ -159,17 +159,10 @@ static Sum sum_collectives(const MwPlan *plan, MwCollective kind, int axis)
 {
     Sum sum = {0};
     for (int m = 0; m < plan->mesh_count; m++) {
-        for (int i = 0; i < plan->meshes[m].operator_count; i++) {
-            const MwPlanOperator *op = &plan->meshes[m].operators[i];
-            for (int k = 0; k < op->collective_count; k++) {
-                const MwPlanCollective *collective = &op->collectives[k];
-                if (collective->kind != kind || collective->axis != axis)
-                    continue;
-                sum.count++;
-                sum.bytes += collective->bytes;
-                sum.time_s += collective->time_s;
-            }
-        }
+        const MwInspectSum own = mw_inspect_sum_collectives(&plan->meshes[m], kind, axis);
+        sum.count += own.count;
+        sum.bytes += own.bytes;
+        sum.time_s += own.time_s;
     }
     return sum;
 }

@@ -1,23 +1,47 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `inspect --format html`: one self-contained page with totals, memory and sortable tables. */
+/* `inspect --format html`: one self-contained page with totals, charts and sortable tables. */
+#include "tools/inspect/html_charts.h"
 #include "tools/inspect/html_page.h"
 #include "tools/inspect/html_pipeline.h"
 #include "tools/inspect/inspect.h"
 #include "tools/inspect/totals.h"
 
+/* Light and dark, as the browser prefers. The timeline (tools/schedule/svg.c) has colours of its
+ * own, which are for light pages. */
 static const char page_head[] =
-    "<!doctype html>\n<meta charset=\"utf-8\">\n<style>\n"
-    "body { font: 14px/1.45 system-ui, sans-serif; margin: 2em; color: #222; }\n"
-    "h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin-top: 2em; }\n"
+    "<!doctype html>\n<meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width\">\n<style>\n"
+    ":root { color-scheme: light dark; --ink: #222; --paper: #fff; --stripe: #f4f5f7;\n"
+    "  --line: #b8bcc4; --area: #8ab4e8; --mark: #c03a2b; }\n"
+    "@media (prefers-color-scheme: dark) {\n"
+    "  :root { --ink: #dcdfe4; --paper: #16181c; --stripe: #20242a; --line: #4a505a;\n"
+    "    --area: #3f6ea8; --mark: #ff8a75; }\n"
+    "  svg:not(.chart) text { fill: var(--ink); } svg:not(.chart) text.l { fill: #222; }\n"
+    "  svg:not(.chart) rect { stroke: var(--paper); }\n"
+    "  svg:not(.chart) > rect:first-of-type { fill: var(--paper); }\n"
+    "  svg:not(.chart) rect.idle { fill: var(--stripe); }\n"
+    "}\n"
+    "body { font: 14px/1.45 system-ui, sans-serif; margin: 2em; color: var(--ink);\n"
+    "  background: var(--paper); }\n"
+    "h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin-top: 2em; } p { max-width: 70em; }\n"
     "table { border-collapse: collapse; } td, th { padding: 2px 10px; text-align: left; }\n"
-    "th { border-bottom: 1px solid #888; cursor: pointer; } td.n { text-align: right; }\n"
-    "tr:nth-child(even) { background: #f6f6f6; } code { font-size: 13px; }\n"
+    "th { border-bottom: 1px solid var(--line); cursor: pointer; } td.n { text-align: right; }\n"
+    "table { display: block; overflow-x: auto; } td { white-space: nowrap; }\n"
+    "tr:nth-child(even) { background: var(--stripe); } code { font-size: 13px; }\n"
     ".forward { border-left: 4px solid #6aa0d8; } .backward { border-left: 4px solid #e29a5b; }\n"
     ".update { border-left: 4px solid #7fb66d; }\n"
     ".backward_weight { border-left: 4px solid #d8bd4a; }\n"
     ".bar { display: flex; height: 22px; width: 60em; max-width: 100%; }\n"
     ".bar div { overflow: hidden; white-space: nowrap; font-size: 12px; padding: 2px 4px;\n"
     "  color: #fff; min-width: 2px; box-sizing: border-box; }\n"
+    "svg { max-width: 100%; height: auto; }\n"
+    "svg.chart text { fill: var(--ink); font: 12px sans-serif; }\n"
+    "svg.chart .grid { stroke: var(--line); stroke-width: 0.5; }\n"
+    "svg.chart .axis { stroke: var(--ink); }\n"
+    "svg.chart .ceiling { stroke: var(--mark); stroke-width: 1.5; }\n"
+    "svg.chart .area { fill: var(--area); }\n"
+    "svg.chart .point { fill: var(--area); fill-opacity: 0.6; stroke: var(--ink);\n"
+    "  stroke-width: 0.5; }\n"
     "</style>\n";
 
 /* Sorts a table by the column whose heading is clicked, by data-v where a cell has one. */
@@ -111,6 +135,33 @@ static void add_weights(MwText *out, const MwPlanMesh *mesh)
     mw_html_table_end(out);
 }
 
+/* The sums over a step of one kind of collective on one axis of the mesh. */
+static void add_collective(MwText *out, const MwPlanMesh *mesh, MwCollective kind, int axis)
+{
+    const MwInspectSum sum = mw_inspect_sum_collectives(mesh, kind, axis);
+    if (!sum.count)
+        return;
+    mw_text_add(out, "<tr>");
+    mw_html_cell(out, mw_collective_name(kind));
+    mw_html_int(out, axis);
+    mw_html_int(out, mesh->shape.size[axis]);
+    mw_html_int(out, sum.count);
+    mw_html_bytes(out, sum.bytes);
+    mw_html_seconds(out, sum.time_s);
+    mw_text_add(out, "</tr>\n");
+}
+
+static void add_collectives(MwText *out, const MwPlanMesh *mesh)
+{
+    static const char *const headings[] = {"collective", "axis",  "devices",
+                                           "count",      "bytes", "time"};
+    mw_html_table(out, "collectives of a step, per device", headings, MW_COUNT(headings));
+    for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++)
+        for (int axis = 0; axis < mesh->shape.axis_count; axis++)
+            add_collective(out, mesh, (MwCollective)kind, axis);
+    mw_html_table_end(out);
+}
+
 static void add_paddings(MwText *out, const MwPlanMesh *mesh)
 {
     static const char *const headings[] = {"tensor", "kind", "dimension", "size", "padded to"};
@@ -154,6 +205,9 @@ static void add_mesh(MwText *out, const MwPlan *plan, int index)
     mw_text_printf(out, "<h2>mesh %d: %s</h2>\n", index, mw_mesh_text(&mesh->shape, shape));
     add_costs(out, mesh, plan->mesh_count > 1 ? "Busy" : "Predicted step");
     add_memory_bar(out, mesh);
+    mw_inspect_html_memory(out, plan, mesh);
+    mw_inspect_html_roofline(out, plan, mesh);
+    add_collectives(out, mesh);
     if (!is_shared)
         add_operators(out, "operators", mesh->operators, mesh->operator_count);
     for (int s = 0; s < plan->stage_count && is_shared; s++)

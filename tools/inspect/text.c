@@ -112,26 +112,15 @@ static void print_paddings(MwText *text, const MwPlanMesh *mesh, bool all)
 static void add_collective_row(MwTextTable *table, const MwPlanMesh *mesh, MwCollective kind,
                                int axis)
 {
-    int count = 0;
-    double moved = 0, time_s = 0;
-    for (int i = 0; i < mesh->operator_count; i++) {
-        for (int k = 0; k < mesh->operators[i].collective_count; k++) {
-            const MwPlanCollective *collective = &mesh->operators[i].collectives[k];
-            if (collective->kind != kind || collective->axis != axis)
-                continue;
-            count++;
-            moved += (double)collective->bytes;
-            time_s += collective->time_s;
-        }
-    }
-    if (!count)
+    const MwInspectSum sum = mw_inspect_sum_collectives(mesh, kind, axis);
+    if (!sum.count)
         return;
     const char **cells = mw_text_table_row(table);
     cells[0] = mw_collective_name(kind);
     cells[1] = mw_arena_printf(table->arena, "%d", axis);
-    cells[2] = mw_arena_printf(table->arena, "%d", count);
-    cells[3] = mw_bytes_text(table->arena, moved);
-    cells[4] = mw_seconds_text(table->arena, time_s);
+    cells[2] = mw_arena_printf(table->arena, "%d", sum.count);
+    cells[3] = mw_bytes_text(table->arena, (double)sum.bytes);
+    cells[4] = mw_seconds_text(table->arena, sum.time_s);
 }
 
 static void print_collectives(MwText *text, const MwPlanMesh *mesh)

@@ -24,6 +24,22 @@ MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh)
     return totals;
 }
 
+MwInspectSum mw_inspect_sum_collectives(const MwPlanMesh *mesh, MwCollective kind, int axis)
+{
+    MwInspectSum sum = {0};
+    for (int i = 0; i < mesh->operator_count; i++) {
+        for (int k = 0; k < mesh->operators[i].collective_count; k++) {
+            const MwPlanCollective *collective = &mesh->operators[i].collectives[k];
+            if (collective->kind != kind || collective->axis != axis)
+                continue;
+            sum.count++;
+            sum.bytes += collective->bytes;
+            sum.time_s += collective->time_s;
+        }
+    }
+    return sum;
+}
+
 double mw_inspect_gap(const MwPlanCosts *costs)
 {
     if (costs->objective_s <= 0)

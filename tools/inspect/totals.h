@@ -15,6 +15,15 @@ typedef struct {
 
 MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh);
 
+/* The collectives of one kind on one axis of the mesh in a step. */
+typedef struct {
+    int count;
+    int64_t bytes; /* per device, of the larger side */
+    double time_s;
+} MwInspectSum;
+
+MwInspectSum mw_inspect_sum_collectives(const MwPlanMesh *mesh, MwCollective kind, int axis);
+
 /* (objective - bound) / objective; 0 where both are 0. */
 double mw_inspect_gap(const MwPlanCosts *costs);
 
