@@ -8,8 +8,8 @@
 
 /* The memory of a device of the mesh over the work of a step. */
 void mw_inspect_html_memory(MwText *out, const MwPlan *plan, const MwPlanMesh *mesh);
-/* The instructions of a step by arithmetic intensity under the ceilings of the device; nothing where
- * the plan does not have these. */
+/* The instructions of a step by arithmetic intensity, under the ceilings of the device; nothing
+ * where the plan does not have these. */
 void mw_inspect_html_roofline(MwText *out, const MwPlan *plan, const MwPlanMesh *mesh);
 
 #endif
