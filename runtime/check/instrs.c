@@ -6,6 +6,7 @@
 #include "runtime/plan/collective.h"
 #include "runtime/plan/routine.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -297,6 +298,19 @@ static void check_operators(MwCheck *check, const MwPlanInstr *instr)
             mw_check_error(check, "its operators do not ascend from 0 to %d", count - 1);
 }
 
+static bool is_amount(double value)
+{
+    return isfinite(value) && value >= 0;
+}
+
+static void check_work(MwCheck *check, const MwPlanInstr *instr)
+{
+    if (!is_amount(instr->time_s))
+        mw_check_error(check, "its predicted time is no number of seconds");
+    if (instr->has_work && (!is_amount(instr->flops) || !is_amount(instr->work_bytes)))
+        mw_check_error(check, "its work is no number of FLOPs and bytes");
+}
+
 static void check_instr(MwCheck check, const MwPlanProgram *program, int index)
 {
     const MwPlanInstr *instr = &program->instrs[index];
@@ -318,6 +332,7 @@ static void check_instr(MwCheck check, const MwPlanProgram *program, int index)
         return;
     }
     check_operators(&check, instr);
+    check_work(&check, instr);
     const MwPlanLoop *loop = mw_plan_loop_at(program, index);
     if (loop && (instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE))
         mw_check_error(&check, "it is in a loop, which has no messages");

@@ -252,11 +252,18 @@ static void check_operator(const MwCheck *check, const MwPlanOperator *op)
                            op->name, op->collectives[i].axis);
 }
 
+static bool is_rate(double per_s)
+{
+    return per_s >= 1 && per_s <= 1e30;
+}
+
 void mw_check_mesh(const MwCheck *check)
 {
     const MwPlanMesh *mesh = check->mesh;
     if (mesh->arena_bytes < 0 || mesh->arena_bytes > largest_bytes)
         mw_check_error(check, "its arena has %lld bytes", (long long)mesh->arena_bytes);
+    if (mesh->has_ceilings && (!is_rate(mesh->flops_per_s) || !is_rate(mesh->bytes_per_s)))
+        mw_check_error(check, "its devices have no possible rates");
     for (int i = 0; i < mesh->buffer_count; i++)
         check_buffer(check, i);
     for (int i = 0; i < mesh->input_count; i++)

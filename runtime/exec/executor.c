@@ -197,6 +197,7 @@ MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const
     beside->mesh = mesh;
     beside->beside = executor;
     beside->replays = beside->is_captured = false;
+    beside->trace = NULL; /* which is of the other plan */
     beside->endpoints = mw_endpoints_new(arena, plan, mesh, executor->device, executor->transport,
                                          executor->memory, fault);
     if (!beside->endpoints || !make_commands(beside, arena, fault))

@@ -9,6 +9,7 @@
 #include "tests/unit/support.h"
 
 #include <limits.h>
+#include <math.h>
 #include <string.h>
 
 /* The errors of a plan as they are shown. */
@@ -118,6 +119,9 @@ BREAK(instr_target, good->forward[DIFF].target = 7)
 BREAK(instr_kind, good->forward[DIFF].kind = 9)
 BREAK(instr_operator, good->forward[DIFF].operator_index = 2)
 static int same_operators[] = {0, 0}, far_operators[] = {0, 2};
+BREAK(instr_time, good->forward[DIFF].time_s = INFINITY)
+BREAK(instr_work, good->forward[DIFF].has_work = true; good->forward[DIFF].flops = -1)
+BREAK(mesh_rates, good->mesh->has_ceilings = true; good->mesh->flops_per_s = 1e9)
 BREAK(instr_operators, good->forward[DIFF].operators = far_operators)
 BREAK(instr_operators_twice, good->forward[DIFF].operators = same_operators)
 BREAK(instr_one_operator, good->forward[DIFF].operator_count = 1)
@@ -276,6 +280,9 @@ static const struct {
     {instr_target, "program forward, instruction 1 (unknown): there is no such"},
     {instr_kind, "program forward, instruction 1 (unknown): there is no such"},
     {instr_operator, "program forward, instruction 1 (diff): it is of operator 2"},
+    {instr_time, "instruction 1 (diff): its predicted time is no number of seconds"},
+    {instr_work, "instruction 1 (diff): its work is no number of FLOPs and bytes"},
+    {mesh_rates, "its devices have no possible rates"},
     {instr_operators, "instruction 1 (diff): its operators do not ascend from 0 to 1"},
     {instr_operators_twice, "instruction 1 (diff): its operators do not ascend from 0 to 1"},
     {instr_one_operator, "instruction 1 (diff): it is of several operators, of which it names 1"},

@@ -151,6 +151,8 @@ void mw_inspect_html_memory(MwText *out, const MwPlan *plan, const MwPlanMesh *m
     Memory memory = {.plan = plan, .mesh = mesh, .live = mw_plan_live(out->arena, mesh)};
     const double top = bytes_y(&memory, (double)mesh->arena_bytes);
     time_points(out->arena, &memory);
+    if (!isfinite(memory.step_s))
+        return;
     mw_text_add(out, "<h2>memory over a step</h2>\n");
     describe_memory(out, &memory);
     begin_chart(out, "memory", MEMORY_HEIGHT);
@@ -218,6 +220,13 @@ static void find_points(MwArena *arena, const MwPlan *plan, Roofline *roofline)
                          instr, tasks * mw_plan_instr_runs(program, i));
         }
     }
+}
+
+/* Whether the chart can show it. */
+static bool is_drawn(const Point *point)
+{
+    const double rate = point->flops / point->time_s, intensity = point->flops / point->bytes;
+    return rate > 1e-30 && rate < 1e30 && intensity > 1e-30 && intensity < 1e30;
 }
 
 static double reached_flops_per_s(const Point *point)
@@ -324,7 +333,12 @@ void mw_inspect_html_roofline(MwText *out, const MwPlan *plan, const MwPlanMesh 
     if (!mesh->has_ceilings)
         return;
     find_points(out->arena, plan, &roofline);
-    if (roofline.points.count == 0)
+    int drawn = 0;
+    for (int i = 0; i < roofline.points.count; i++)
+        if (is_drawn(&roofline.points.at[i]))
+            roofline.points.at[drawn++] = roofline.points.at[i];
+    roofline.points.count = drawn;
+    if (!drawn)
         return;
     find_axes(&roofline);
     mw_text_printf(out,
