@@ -29,6 +29,10 @@ void mw_text_table_fold(MwTextTable *table);
 /* `name`, in `arena` where it changes, with "*" for its first element of digits alone that is not
  * the first of all. */
 const char *mw_text_folded_name(MwArena *arena, const char *name);
+/* Makes its lines at most `columns` bytes long: cuts the longest cells, and leaves out the last
+ * columns where that would leave too little of them. Returns the headings of these, in the arena of
+ * the table: "operands, runner-up"; "" if there are none. */
+const char *mw_text_table_fit(MwTextTable *table, int columns);
 void mw_text_table_print(MwText *text, const MwTextTable *table);
 
 #endif

@@ -4,6 +4,7 @@
 #include "tools/argument.h"
 #include "tools/commands.h"
 #include "tools/inspect/inspect.h"
+#include "tools/terminal.h"
 
 typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_DOT, FORMAT_HTML, FORMAT_COUNT } Format;
 
@@ -51,11 +52,20 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
+/* On a terminal, lines keep to its width. */
+static void show_text(MwText *text, const MwPlan *plan, const Options *options)
+{
+    const int columns = options->output ? 0 : mw_terminal_columns();
+    mw_inspect_text(text, plan, (MwInspectView){options->all, columns});
+    if (columns)
+        *text = mw_terminal_wrap(text, columns);
+}
+
 static void show(MwText *text, const MwPlan *plan, const Options *options)
 {
     switch (options->format) {
     case FORMAT_TEXT:
-        mw_inspect_text(text, plan, options->all);
+        show_text(text, plan, options);
         break;
     case FORMAT_JSON:
         mw_inspect_json(text, plan);
@@ -90,7 +100,8 @@ int mw_command_inspect(int argc, char **argv)
     if (plan && mw_plan_check(plan, diags)) {
         MwText text = {.arena = arena};
         show(&text, plan, &options);
-        mw_result_write(options.output, &text, diags);
+        if (options.format != FORMAT_TEXT || options.output || !mw_terminal_page(&text))
+            mw_result_write(options.output, &text, diags);
     }
     mw_diags_print(diags, stderr);
     int status = mw_diags_error_count(diags) != 0;

@@ -5,10 +5,11 @@
 
 #include "base/text.h"
 #include "runtime/plan/plan.h"
+#include "tools/inspect/text_section.h"
 
 /* Tables for a terminal: what was chosen for every operator, what it costs, and totals. Identical
  * rows of repeated layers are folded into one unless `all`. */
-void mw_inspect_text(MwText *text, const MwPlan *plan, bool all);
+void mw_inspect_text(MwText *text, const MwPlan *plan, MwInspectView view);
 /* One JSON object; docs/inspect.md lists its keys. */
 void mw_inspect_json(MwText *text, const MwPlan *plan);
 /* A Graphviz digraph of the operators, coloured by phase. */

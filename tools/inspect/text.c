@@ -36,7 +36,7 @@ typedef struct {
 } Operators;
 
 static void print_phase(MwText *text, Operators operators, MwPhase phase, const char *title,
-                        bool all)
+                        MwInspectView view)
 {
     static const char *const headings[] = {"operator",   "op",          "type",
                                            "spec",       "operands",    "compute",
@@ -59,18 +59,19 @@ static void print_phase(MwText *text, Operators operators, MwPhase phase, const 
         cells[8] = runner_up_text(arena, op);
     }
     if (table.rows.count > 1)
-        mw_inspect_text_section(text, &table, title, all);
+        mw_inspect_text_section(text, &table, title, true, view);
 }
 
-static void print_operators(MwText *text, Operators operators, const char *title, bool all)
+static void print_operators(MwText *text, Operators operators, const char *title,
+                            MwInspectView view)
 {
     for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
         print_phase(text, operators, (MwPhase)phase,
                     mw_arena_printf(text->arena, "%s%s", title, mw_phase_name((MwPhase)phase)),
-                    all);
+                    view);
 }
 
-static void print_weights(MwText *text, const MwPlanMesh *mesh, bool all)
+static void print_weights(MwText *text, const MwPlanMesh *mesh, MwInspectView view)
 {
     static const char *const headings[] = {"weight", "global", "spec", "state", "per device"};
     MwArena *arena = text->arena;
@@ -87,10 +88,10 @@ static void print_weights(MwText *text, const MwPlanMesh *mesh, bool all)
         cells[3] = state ? mw_spec_string(arena, state->spec, state->global.rank) : "";
         cells[4] = mw_bytes_text(arena, (double)mesh->buffers[weight->buffer].bytes);
     }
-    mw_inspect_text_section(text, &table, "weights", all);
+    mw_inspect_text_section(text, &table, "weights", true, view);
 }
 
-static void print_paddings(MwText *text, const MwPlanMesh *mesh, bool all)
+static void print_paddings(MwText *text, const MwPlanMesh *mesh, MwInspectView view)
 {
     static const char *const headings[] = {"tensor", "kind", "dimension", "size", "padded to"};
     MwTextTable table = mw_text_table_new(text->arena, headings, MW_COUNT(headings));
@@ -105,7 +106,7 @@ static void print_paddings(MwText *text, const MwPlanMesh *mesh, bool all)
         cells[4] = mw_arena_printf(text->arena, "%lld", (long long)paddings[i].padded);
     }
     if (count)
-        mw_inspect_text_section(text, &table, "padded sizes", all);
+        mw_inspect_text_section(text, &table, "padded sizes", true, view);
 }
 
 /* Adds the sums over a step for one kind of collective on one mesh axis. */
@@ -123,14 +124,14 @@ static void add_collective_row(MwTextTable *table, const MwPlanMesh *mesh, MwCol
     cells[4] = mw_seconds_text(table->arena, sum.time_s);
 }
 
-static void print_collectives(MwText *text, const MwPlanMesh *mesh)
+static void print_collectives(MwText *text, const MwPlanMesh *mesh, MwInspectView view)
 {
     static const char *const headings[] = {"collective", "axis", "count", "bytes", "time"};
     MwTextTable table = mw_text_table_new(text->arena, headings, MW_COUNT(headings));
     for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++)
         for (int axis = 0; axis < mesh->shape.axis_count; axis++)
             add_collective_row(&table, mesh, (MwCollective)kind, axis);
-    mw_inspect_text_section(text, &table, "collectives of a step, per device", true);
+    mw_inspect_text_section(text, &table, "collectives of a step, per device", false, view);
 }
 
 static void print_costs(MwText *text, const MwPlanMesh *mesh, const char *step)
@@ -167,18 +168,18 @@ static void print_memory(MwText *text, const MwPlanMesh *mesh)
 }
 
 /* The operators of each stage of a mesh. */
-static void print_stages(MwText *text, const MwPlan *plan, int mesh_index, bool all)
+static void print_stages(MwText *text, const MwPlan *plan, int mesh_index, MwInspectView view)
 {
     const MwPlanMesh *mesh = &plan->meshes[mesh_index];
     const bool is_shared = mw_inspect_is_shared(plan, mesh_index);
     if (!is_shared)
-        print_operators(text, (Operators){mesh->operators, mesh->operator_count}, "", all);
+        print_operators(text, (Operators){mesh->operators, mesh->operator_count}, "", view);
     for (int s = 0; s < plan->stage_count && is_shared; s++) {
         const MwPlanStage *stage = &plan->stages[s];
         if (stage->mesh == mesh_index)
             print_operators(
                 text, (Operators){mesh->operators + stage->first_operator, stage->operator_count},
-                mw_arena_printf(text->arena, "stage %d, ", s), all);
+                mw_arena_printf(text->arena, "stage %d, ", s), view);
     }
 }
 
@@ -197,7 +198,7 @@ static const char *stages_text(MwArena *arena, const MwPlan *plan, int mesh)
     return text.at;
 }
 
-static void print_mesh(MwText *text, const MwPlan *plan, int index, bool all)
+static void print_mesh(MwText *text, const MwPlan *plan, int index, MwInspectView view)
 {
     const MwPlanMesh *mesh = &plan->meshes[index];
     char shape[MW_MESH_TEXT_BYTES];
@@ -207,22 +208,22 @@ static void print_mesh(MwText *text, const MwPlan *plan, int index, bool all)
                    stages_text(text->arena, plan, index));
     print_costs(text, mesh, plan->mesh_count > 1 ? "busy" : "predicted step");
     print_memory(text, mesh);
-    print_stages(text, plan, index, all);
-    print_weights(text, mesh, all);
-    print_paddings(text, mesh, all);
-    print_collectives(text, mesh);
+    print_stages(text, plan, index, view);
+    print_weights(text, mesh, view);
+    print_paddings(text, mesh, view);
+    print_collectives(text, mesh, view);
 }
 
-void mw_inspect_text(MwText *text, const MwPlan *plan, bool all)
+void mw_inspect_text(MwText *text, const MwPlan *plan, MwInspectView view)
 {
     mw_inspect_summary(text, plan);
     if (plan->mesh_count > 1)
         mw_text_add(text, "\n");
     if (plan->mesh_count > 1) {
         const MwInspectPipeline pipeline = mw_inspect_pipeline(text->arena, plan);
-        mw_inspect_text_pipeline(text, &pipeline);
+        mw_inspect_text_pipeline(text, &pipeline, view);
     }
     for (int m = 0; m < plan->mesh_count; m++)
-        print_mesh(text, plan, m, all);
-    mw_inspect_text_alternatives(text, plan);
+        print_mesh(text, plan, m, view);
+    mw_inspect_text_alternatives(text, plan, view);
 }

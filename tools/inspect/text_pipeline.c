@@ -4,7 +4,7 @@
 #include "tools/inspect/text_section.h"
 #include "tools/inspect/totals.h"
 
-enum { COLUMNS = 100 }; /* of the timeline */
+enum { COLUMNS = 100 }; /* of the timeline, unless the view says */
 
 static const char *number(MwArena *arena, int value)
 {
@@ -36,7 +36,7 @@ static const char *layers_text(MwArena *arena, const MwPlanStage *stage)
                : layers;
 }
 
-static void print_times(MwText *text, const MwInspectPipeline *p)
+static void print_times(MwText *text, const MwInspectPipeline *p, MwInspectView view)
 {
     static const char *const headings[] = {"stage",   "layers",   "mesh",   "shape",  "ranks",
                                            "forward", "backward", "weight", "update", "busy"};
@@ -59,10 +59,10 @@ static void print_times(MwText *text, const MwInspectPipeline *p)
         if (p->plan->step_s > 0)
             cells[9] = mw_arena_printf(arena, "%.1f %%", 100 * stage->work_s / p->plan->step_s);
     }
-    mw_inspect_text_section(text, &table, "stages", true);
+    mw_inspect_text_section(text, &table, "stages", false, view);
 }
 
-static void print_memory(MwText *text, const MwInspectPipeline *p)
+static void print_memory(MwText *text, const MwInspectPipeline *p, MwInspectView view)
 {
     static const char *const headings[] = {"stage",       "mesh's arena", "weights", "states",
                                            "activations", "in flight",    "in all"};
@@ -79,7 +79,7 @@ static void print_memory(MwText *text, const MwInspectPipeline *p)
         cells[5] = mw_arena_printf(arena, "x %d", stage->in_flight);
         cells[6] = bytes_cell(arena, stage->held_bytes);
     }
-    mw_inspect_text_section(text, &table, "memory of stages, per device", true);
+    mw_inspect_text_section(text, &table, "memory of stages, per device", false, view);
 }
 
 /* "1 [S0, R]" */
@@ -88,7 +88,7 @@ static const char *end_text(MwArena *arena, MwPlanEnd end, MwSpec spec, int rank
     return mw_arena_printf(arena, "%d %s", end.stage, mw_spec_string(arena, spec, rank));
 }
 
-static void print_borders(MwText *text, const MwInspectPipeline *p)
+static void print_borders(MwText *text, const MwInspectPipeline *p, MwInspectView view)
 {
     static const char *const headings[] = {"value", "phase",   "tensor",   "from", "to",
                                            "times", "crosses", "at least", "time"};
@@ -109,24 +109,24 @@ static void print_borders(MwText *text, const MwInspectPipeline *p)
         cells[7] = bytes_cell(arena, border->least_bytes);
         cells[8] = mw_seconds_text(arena, transfer->time_s);
     }
-    mw_inspect_text_section(text, &table, "from stage to stage, each time", true);
+    mw_inspect_text_section(text, &table, "from stage to stage, each time", false, view);
 }
 
-void mw_inspect_text_pipeline(MwText *text, const MwInspectPipeline *pipeline)
+void mw_inspect_text_pipeline(MwText *text, const MwInspectPipeline *pipeline, MwInspectView view)
 {
     print_head(text, pipeline);
-    print_times(text, pipeline);
-    print_memory(text, pipeline);
-    print_borders(text, pipeline);
+    print_times(text, pipeline, view);
+    print_memory(text, pipeline, view);
+    print_borders(text, pipeline, view);
     if (!pipeline->drawn)
         return;
     mw_text_add(text, "\ntimeline\n");
-    mw_schedule_view_ends(text, pipeline->drawn, COLUMNS);
+    mw_schedule_view_ends(text, pipeline->drawn, view.columns ? view.columns : COLUMNS);
     mw_text_add(text, "\n");
     mw_schedule_view_meshes(text, pipeline->drawn);
 }
 
-void mw_inspect_text_alternatives(MwText *text, const MwPlan *plan)
+void mw_inspect_text_alternatives(MwText *text, const MwPlan *plan, MwInspectView view)
 {
     static const char *const headings[] = {"layout", "rejected for", "step at least", "of this",
                                            "a device needs"};
@@ -145,5 +145,5 @@ void mw_inspect_text_alternatives(MwText *text, const MwPlan *plan)
             cells[4] = bytes_cell(arena, alternative->needed_bytes);
     }
     if (plan->alternative_count)
-        mw_inspect_text_section(text, &table, "alternatives that the search rejected", true);
+        mw_inspect_text_section(text, &table, "alternatives that the search rejected", false, view);
 }

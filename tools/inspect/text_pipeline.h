@@ -4,10 +4,11 @@
 #define MW_TOOLS_INSPECT_TEXT_PIPELINE_H
 
 #include "tools/inspect/pipeline.h"
+#include "tools/inspect/text_section.h"
 
 /* The step, the stages, what passes between them, the timeline. */
-void mw_inspect_text_pipeline(MwText *text, const MwInspectPipeline *pipeline);
+void mw_inspect_text_pipeline(MwText *text, const MwInspectPipeline *pipeline, MwInspectView view);
 /* The layouts that the search rejected; nothing where there are none. */
-void mw_inspect_text_alternatives(MwText *text, const MwPlan *plan);
+void mw_inspect_text_alternatives(MwText *text, const MwPlan *plan, MwInspectView view);
 
 #endif
