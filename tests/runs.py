@@ -129,6 +129,21 @@ def fast_links(folder, mesh):
     return ["--cluster", path, "--mesh", mesh]
 
 
+def find_ranks(launcher, program):
+    """Process ids, in order, of the processes of a program that a process of ours started, or one that it started:
+    scripts/mpirun starts mpirun, which starts the ranks."""
+    parents, ranks = {}, []
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if (path / "exe").resolve() == pathlib.Path(program).resolve():
+                ranks.append(int(path.name))
+        except OSError:  # it ended meanwhile
+            continue
+    return sorted(rank for rank in ranks
+                  if launcher in (rank, parents.get(rank), parents.get(parents.get(rank))))
+
+
 def call(*words, env=None, cwd=None, limit_s=TIME_LIMIT_S):
     """Runs a command that must succeed; what it prints, both streams together."""
     words = [str(word) for word in words]
