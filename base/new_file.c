@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/new_file.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -139,23 +141,9 @@ void mw_new_file_drop(MwNewFile *file)
     errno = saved;
 }
 
-static bool write_all(int fd, const char *at, size_t bytes)
-{
-    while (bytes) {
-        ssize_t n = write(fd, at, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 bool mw_new_file_fill(MwNewFile *file, const void *data, size_t bytes, unsigned mode)
 {
-    if (write_all(file->fd, data, bytes))
+    if (mw_file_write_bytes(file->fd, data, bytes))
         return mw_new_file_keep(file, mode);
     mw_new_file_drop(file);
     return false;

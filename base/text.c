@@ -30,6 +30,12 @@ void mw_text_add_n(MwText *text, const char *more, size_t bytes)
     text->at[text->bytes] = '\0';
 }
 
+bool mw_text_ends_in(const char *text, const char *end)
+{
+    const size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
 void mw_text_add(MwText *text, const char *more)
 {
     mw_text_add_n(text, more, strlen(more));

@@ -17,6 +17,9 @@ void mw_text_add(MwText *text, const char *more);
 void mw_text_add_n(MwText *text, const char *more, size_t bytes);
 void mw_text_printf(MwText *text, const char *format, ...) MW_PRINTF(2, 3);
 
+/* Whether `text` ends in `end`. */
+bool mw_text_ends_in(const char *text, const char *end);
+
 /* Adds `word` as one word of a POSIX shell, quoted if necessary. */
 void mw_text_add_word(MwText *text, const char *word);
 

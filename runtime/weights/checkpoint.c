@@ -169,19 +169,15 @@ static bool collect_weight(MwSaver *saver, const MwSavedWeight *saved, MwFault *
 
 /* ---- Writing ---- */
 
-enum { CHUNK_BYTES = 1 << 22 }; /* written at once */
+enum { CHUNK_BYTES = 1 << 22 }; /* written, and hashed while the caches have it, at once */
 
 static bool write_bytes(int fd, const char *from, int64_t bytes, MwHashStream *hash)
 {
-    for (int64_t at = 0; at < bytes;) {
-        const int64_t most = mw_min(bytes - at, CHUNK_BYTES);
-        const ssize_t n = write(fd, from + at, (size_t)most);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
+    for (int64_t at = 0; at < bytes; at += CHUNK_BYTES) {
+        const size_t part = (size_t)mw_min(bytes - at, (int64_t)CHUNK_BYTES);
+        if (!mw_file_write_bytes(fd, from + at, part))
             return false;
-        mw_hash_stream_add(hash, from + at, (size_t)n);
-        at += n;
+        mw_hash_stream_add(hash, from + at, part);
     }
     return true;
 }

@@ -26,10 +26,10 @@ enum { PATH_BYTES = MW_CHECKPOINT_PATH_BYTES + NAME_MAX + 1 };
 /* A byte that is no letter, digit, '_', '-' or '.' stands as %XX in the name of a file. */
 const char *mw_checkpoint_tensor_name(MwArena *arena, const char *file)
 {
-    const size_t length = strlen(file);
-    if (length <= strlen(".npy") || strcmp(file + length - strlen(".npy"), ".npy") != 0)
+    const char *end = ".npy";
+    if (!mw_text_ends_in(file, end))
         return NULL;
-    char *name = mw_arena_strndup(arena, file, length - strlen(".npy")), *to = name;
+    char *name = mw_arena_strndup(arena, file, strlen(file) - strlen(end)), *to = name;
     for (const char *from = name; *from; to++) {
         unsigned byte;
         int used = 0;

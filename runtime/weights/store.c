@@ -189,12 +189,6 @@ static bool cannot(MwFault *fault, const char *path)
     return mw_fault_set(fault, "cannot read %s: %s", path, strerror(errno));
 }
 
-static bool ends_in(const char *text, const char *end)
-{
-    const size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
-
 static const char safetensors_end[] = ".safetensors", index_end[] = ".safetensors.index.json";
 
 /* The file of an index that is named `name`, among those from `first` on; added if it is new. */
@@ -245,9 +239,9 @@ static bool add_index(MwStore *store, const char *path, MwFault *fault)
 
 static bool add_file_or_index(MwStore *store, const char *path, MwFault *fault)
 {
-    if (ends_in(path, index_end))
+    if (mw_text_ends_in(path, index_end))
         return add_index(store, path, fault);
-    if (!ends_in(path, safetensors_end))
+    if (!mw_text_ends_in(path, safetensors_end))
         return mw_fault_set(fault,
                             "%s: weights are in .safetensors files, indices of them "
                             "(.safetensors.index.json), and folders with these or with checkpoints",
@@ -267,7 +261,7 @@ bool mw_store_add_checkpoint(MwStore *store, const MwCheckpoint *checkpoint, MwF
         const char *tensor = mw_checkpoint_tensor_name(store->arena, files[i].name);
         if (tensor)
             add_entry(store, tensor, add_file(store, path, true));
-        else if (ends_in(path, index_end) || !strstr(files[i].name, "-of-"))
+        else if (mw_text_ends_in(path, index_end) || !strstr(files[i].name, "-of-"))
             good = add_file_or_index(store, path, fault);
     }
     return good;
@@ -275,7 +269,7 @@ bool mw_store_add_checkpoint(MwStore *store, const MwCheckpoint *checkpoint, MwF
 
 static int is_safetensors(const struct dirent *entry)
 {
-    return ends_in(entry->d_name, safetensors_end);
+    return mw_text_ends_in(entry->d_name, safetensors_end);
 }
 
 /* Adds all .safetensors files of a folder. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Writes the whole unreduced problem as the integer linear program of ilp.c. */
+#include "base/text.h"
 #include "solver/file/replace.h"
 #include "solver/tree/ilp.h"
 
@@ -10,12 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
-
-static bool ends_in(const char *text, const char *ending)
-{
-    size_t length = strlen(text), end = strlen(ending);
-    return length >= end && !strcmp(text + length - end, ending);
-}
 
 typedef struct {
     const MwProblem *problem;
@@ -80,7 +75,7 @@ static bool write_program(int fd, const void *context)
 bool mw_problem_save_ilp(const MwProblem *problem, const char *path, MwDiags *diags)
 {
     const Saving saving = {.problem = problem,
-                           .mps = ends_in(path, ".mps") || ends_in(path, ".mps.gz"),
-                           .zipped = ends_in(path, ".gz")};
+                           .mps = mw_text_ends_in(path, ".mps") || mw_text_ends_in(path, ".mps.gz"),
+                           .zipped = mw_text_ends_in(path, ".gz")};
     return mw_file_replace(path, write_program, &saving, diags);
 }

@@ -71,15 +71,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 static bool is_text(const char *name)
 {
     static const char *const ends[] = {".json", ".txt", ".model", ".jinja"};
-    static const char index_end[] = ".index.json";
-    const size_t length = strlen(name);
-    if (name[0] == '.' ||
-        (length >= strlen(index_end) && strcmp(name + length - strlen(index_end), index_end) == 0))
-        return false;
+    bool is = false;
     for (int i = 0; i < MW_COUNT(ends); i++)
-        if (length > strlen(ends[i]) && strcmp(name + length - strlen(ends[i]), ends[i]) == 0)
-            return true;
-    return false;
+        is |= mw_text_ends_in(name, ends[i]);
+    return is && name[0] != '.' && !mw_text_ends_in(name, ".index.json");
 }
 
 static bool copy_text(MwArena *arena, const Options *options, const char *name, MwFault *fault)

@@ -92,19 +92,6 @@ static bool copy_part(Writer *writer, const MwExportPart *part, MwType type, cha
     return good;
 }
 
-static bool write_all(int fd, const char *from, int64_t bytes)
-{
-    for (int64_t at = 0; at < bytes;) {
-        const ssize_t n = write(fd, from + at, (size_t)mw_min(bytes - at, (int64_t)1 << 30));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-    }
-    return true;
-}
-
 static bool write_tensor(Writer *writer, const MwExportTensor *tensor, int fd, const char *path)
 {
     MwType type;
@@ -117,7 +104,7 @@ static bool write_tensor(Writer *writer, const MwExportTensor *tensor, int fd, c
     bool good = true;
     for (int i = 0; good && i < tensor->parts.count; i++)
         good = copy_part(writer, &tensor->parts.at[i], type, data);
-    if (good && !write_all(fd, data, bytes))
+    if (good && !mw_file_write_bytes(fd, data, (size_t)bytes))
         good = cannot(writer, path);
     mw_arena_free(&arena);
     return good;
@@ -135,7 +122,7 @@ static bool write_file(Writer *writer, const File *file)
     const MwSafetensorsHeader header = mw_safetensors_header(writer->arena, list, file->count);
     if (!mw_new_file_open(&new_file, path))
         return cannot(writer, path);
-    bool good = write_all(new_file.fd, header.text, (int64_t)header.bytes) || cannot(writer, path);
+    bool good = mw_file_write_bytes(new_file.fd, header.text, header.bytes) || cannot(writer, path);
     for (int i = 0; good && i < file->count; i++)
         good = write_tensor(writer, &writer->tensors->at[file->first + i], new_file.fd, path);
     if (!good)
