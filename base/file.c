@@ -66,20 +66,6 @@ bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mo
     return mw_new_file_open(&file, path) && mw_new_file_fill(&file, data, bytes, mode);
 }
 
-bool mw_file_write_bytes(int fd, const void *data, size_t bytes)
-{
-    for (const char *at = data; bytes > 0;) {
-        const ssize_t n = write(fd, at, bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return false;
-        at += n;
-        bytes -= (size_t)n;
-    }
-    return true;
-}
-
 const char *mw_path_beside(MwArena *arena, const char *from, const char *path)
 {
     const char *slash = strrchr(from, '/');

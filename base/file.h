@@ -15,9 +15,6 @@ char *mw_file_read(MwArena *arena, const char *path, size_t *bytes);
  * e.g. 0644. */
 bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mode);
 
-/* Writes all bytes to an open file, in as many calls as it takes. False with errno set. */
-bool mw_file_write_bytes(int fd, const void *data, size_t bytes);
-
 /* `path` as it is meant in the file `from`: relative to the folder of that file, in `arena`,
  * unless it begins with '/'. */
 const char *mw_path_beside(MwArena *arena, const char *from, const char *path);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/new_file.h"
 
-#include "base/file.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -139,6 +137,20 @@ void mw_new_file_drop(MwNewFile *file)
     close(file->fd);
     free_names(file);
     errno = saved;
+}
+
+bool mw_file_write_bytes(int fd, const void *data, size_t bytes)
+{
+    for (const char *at = data; bytes > 0;) {
+        const ssize_t n = write(fd, at, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return false;
+        at += n;
+        bytes -= (size_t)n;
+    }
+    return true;
 }
 
 bool mw_new_file_fill(MwNewFile *file, const void *data, size_t bytes, unsigned mode)

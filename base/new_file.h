@@ -25,4 +25,7 @@ void mw_new_file_drop(MwNewFile *file);
  * errno set. */
 bool mw_new_file_fill(MwNewFile *file, const void *data, size_t bytes, unsigned mode);
 
+/* Writes all bytes to an open file, in as many calls as it takes. False with errno set. */
+bool mw_file_write_bytes(int fd, const void *data, size_t bytes);
+
 #endif

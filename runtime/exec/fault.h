@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A fault is a failure of the environment in a run: the call that failed and the cause. A function
- * that can fail takes an MwFault, sets it and returns false or NULL; runtime/run_state.c prints it with
- * the rank and ends all ranks. */
+ * that can fail takes an MwFault, sets it and returns false or NULL; runtime/run_state.c prints it
+ * with the rank and ends all ranks. */
 #ifndef MW_RUNTIME_EXEC_FAULT_H
 #define MW_RUNTIME_EXEC_FAULT_H
 

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/new_file.h"
 #include "base/text.h"
 #include "runtime/data/gather.h"
 #include "runtime/weights/layout.h"

@@ -44,7 +44,7 @@ bool mw_saver_is_writing(const MwSaver *saver);
 /* Collective. Ends the save that is open: waits for all ranks and puts the checkpoint in place. A
  * fault of one rank is one of all. */
 bool mw_saver_end(MwSaver *saver, MwFault *fault);
-/* Waits for the writing of this rank, whose files are dropped. */
+/* Waits until this rank writes no more. */
 void mw_saver_free(MwSaver **saver);
 
 #endif

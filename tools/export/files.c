@@ -6,10 +6,7 @@
 #include "runtime/weights/json.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Tensors [first, first + count) of the list, which one file has. */
 typedef struct {
