@@ -10,12 +10,10 @@
 
 /* ---- Names ---- */
 
-enum { MOST_STARS = 8 };
-
 /* What the stars of a pattern stand for. */
 typedef struct {
-    const char *at[MOST_STARS];
-    size_t length[MOST_STARS];
+    const char *at[MW_MAP_MOST_STARS];
+    size_t length[MW_MAP_MOST_STARS];
     int count;
 } Stars;
 
@@ -28,7 +26,7 @@ static bool matches(const char *pattern, const char *name, Stars *stars)
     if (!*pattern)
         return !*name;
     const int star = stars->count++;
-    for (size_t length = strcspn(name, "."); star < MOST_STARS; length--) {
+    for (size_t length = strcspn(name, "."); star < MW_MAP_MOST_STARS; length--) {
         stars->at[star] = name;
         stars->length[star] = length;
         if (matches(pattern + 1, name + length, stars))

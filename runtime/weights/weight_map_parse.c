@@ -189,6 +189,8 @@ static bool read_part(Reader *reader, MwMapPart *part, const char *tensor)
     *part = (MwMapPart){.weight = take_name(reader)};
     if (!part->weight)
         return wrong(reader, "the name of a weight is missing");
+    if (count_stars(tensor) > MW_MAP_MOST_STARS)
+        return wrong(reader, "there are too many * in a name");
     if (count_stars(part->weight) != count_stars(tensor))
         return wrong(reader, "there must be as many * in the name of the weight as in that of "
                              "the tensor");
@@ -236,8 +238,9 @@ static bool read_line(Reader *reader, MwWeightMap *map)
             return wrong(reader, "the prefix is missing");
     } else if (strcmp(first, "skip") == 0) {
         const char *pattern = take_name(reader);
-        if (!pattern)
-            return wrong(reader, "the name to skip is missing");
+        if (!pattern || count_stars(pattern) > MW_MAP_MOST_STARS)
+            return wrong(reader, pattern ? "there are too many * in a name"
+                                         : "the name to skip is missing");
         mw_vec_push(reader->arena, &map->skipped, pattern);
     } else {
         return wrong(reader, "a line is TENSOR = WEIGHT, prefix TEXT or skip TENSOR");

@@ -23,6 +23,8 @@
 #include "base/vec.h"
 #include "runtime/weights/stored_view.h"
 
+enum { MW_MAP_MOST_STARS = 8 }; /* in a pattern */
+
 /* An axis between brackets. */
 typedef struct {
     const char *name; /* NULL: a number */

@@ -112,7 +112,7 @@ MwRole mw_axis_greatest_role(const MwAxisRoles *roles)
     return best;
 }
 
-/* The least share of the time of products that a role is named for. */
+/* The least share of the time of products that a role is named for. Chosen, not measured. */
 static const double NAMED_SHARE = 0.15;
 
 /* "expert+data": the roles of an axis, the greatest first. */
