@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "runtime/check/check.h"
 #include "runtime/cpu/device.h"
-#include "runtime/data/feed.h"
 #include "runtime/exec/executor.h"
+#include "runtime/feed/feed.h"
 #include "runtime/kernels_compile.h"
 #include "runtime/mpi/transport.h"
 

@@ -3,8 +3,8 @@
 #ifndef MW_RUNTIME_EPOCHS_H
 #define MW_RUNTIME_EPOCHS_H
 
-#include "runtime/data/feed.h"
 #include "runtime/exec/transport.h"
+#include "runtime/feed/feed.h"
 
 typedef struct {
     int64_t rows;  /* of the data; 0: it has no rows, so that it never ends */

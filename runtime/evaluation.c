@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "runtime/check/check.h"
-#include "runtime/data/ahead.h"
 #include "runtime/epochs.h"
+#include "runtime/feed/ahead.h"
 #include "runtime/plan/evaluation.h"
 
 #include <string.h>

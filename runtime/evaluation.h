@@ -7,8 +7,8 @@
 #ifndef MW_RUNTIME_EVALUATION_H
 #define MW_RUNTIME_EVALUATION_H
 
-#include "runtime/data/feed.h"
 #include "runtime/exec/executor.h"
+#include "runtime/feed/feed.h"
 
 typedef struct MwEvaluation MwEvaluation;
 

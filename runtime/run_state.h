@@ -4,11 +4,11 @@
 #define MW_RUNTIME_RUN_STATE_H
 
 #include "runtime/backend.h"
-#include "runtime/data/ahead.h"
-#include "runtime/data/feed.h"
 #include "runtime/data/outputs.h"
 #include "runtime/evaluation.h"
 #include "runtime/exec/executor.h"
+#include "runtime/feed/ahead.h"
+#include "runtime/feed/feed.h"
 #include "runtime/progress.h"
 #include "runtime/run_options.h"
 #include "runtime/weights/checkpoint.h"

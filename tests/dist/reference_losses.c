@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "runtime/data/feed.h"
+#include "runtime/feed/feed.h"
 #include "tests/reference/interpret.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef MW_TESTS_UNIT_FEEDS_H
 #define MW_TESTS_UNIT_FEEDS_H
 
-#include "runtime/data/feed.h"
+#include "runtime/feed/feed.h"
 
 extern MwArena *arena;
 extern const char *folder; /* of the test's files */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Data that is read ahead is the data of the step, and its faults are those of the step. */
-#include "runtime/data/ahead.h"
+#include "runtime/feed/ahead.h"
 #include "tests/unit/feeds.h"
 #include "tests/unit/support.h"
 

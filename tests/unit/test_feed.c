@@ -3,9 +3,9 @@
 #include "base/element.h"
 #include "base/hash.h"
 #include "base/philox.h"
-#include "runtime/data/feed.h"
 #include "runtime/data/npy.h"
 #include "runtime/exec/weights.h"
+#include "runtime/feed/feed.h"
 #include "tests/unit/feeds.h"
 #include "tests/unit/support.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Orders of rows: every row once in an epoch, permutations that depend on the seed, mixtures by
  * weight. */
-#include "runtime/data/row_order.h"
+#include "runtime/feed/row_order.h"
 #include "tests/unit/support.h"
 
 #include <string.h>

@@ -2,11 +2,11 @@
 /* Data read ahead: a thread reads the inputs of the next step while this one runs. What a step gets
  * is what the feeds give it, and a fault comes with the input and the step that it is of. There is
  * room for the inputs of two steps: the one that runs and the next. */
-#ifndef MW_RUNTIME_DATA_AHEAD_H
-#define MW_RUNTIME_DATA_AHEAD_H
+#ifndef MW_RUNTIME_FEED_AHEAD_H
+#define MW_RUNTIME_FEED_AHEAD_H
 
-#include "runtime/data/feed.h"
 #include "runtime/exec/executor.h"
+#include "runtime/feed/feed.h"
 
 typedef struct MwAhead MwAhead;
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The files that hold the rows of an input: arrays of rows, or tokens of which so many are a
  * row. */
-#ifndef MW_RUNTIME_DATA_FEED_ROWS_H
-#define MW_RUNTIME_DATA_FEED_ROWS_H
+#ifndef MW_RUNTIME_FEED_FEED_ROWS_H
+#define MW_RUNTIME_FEED_FEED_ROWS_H
 
 #include "runtime/data/feed_file.h"
-#include "runtime/data/feed_text.h"
 #include "runtime/data/npy.h"
-#include "runtime/data/row_order.h"
+#include "runtime/feed/feed_text.h"
+#include "runtime/feed/row_order.h"
 #include "runtime/plan/plan.h"
 
 typedef struct {

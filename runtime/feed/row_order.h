@@ -14,8 +14,8 @@
  *     mixture     places are cut into blocks of MW_MIXTURE_BLOCK, and each part has its weight's
  *                 share of the places of a block, which a permutation of the block distributes. The
  *                 rows of a part follow one another, each part in epochs of its own. */
-#ifndef MW_RUNTIME_DATA_ROW_ORDER_H
-#define MW_RUNTIME_DATA_ROW_ORDER_H
+#ifndef MW_RUNTIME_FEED_ROW_ORDER_H
+#define MW_RUNTIME_FEED_ROW_ORDER_H
 
 #include "base/arena.h"
 

@@ -13,9 +13,9 @@
  *     random, random:NAME=BOUND  floats in [-1, 1), integers in [0, BOUND)
  *
  * The rows of all inputs of the batch go together: there are equally many of each, in one order
- * (runtime/data/row_order.h). The first row follows the last. */
-#ifndef MW_RUNTIME_DATA_FEED_H
-#define MW_RUNTIME_DATA_FEED_H
+ * (runtime/feed/row_order.h). The first row follows the last. */
+#ifndef MW_RUNTIME_FEED_FEED_H
+#define MW_RUNTIME_FEED_FEED_H
 
 #include "runtime/exec/fault.h"
 #include "runtime/plan/box.h"

@@ -7,8 +7,8 @@
  * stands before '=' names an input if it has letters, digits, '_' and '.' only, so that "./a=b" is
  * a file. A FILE that does not exist may be a pattern of glob(7): it stands for all files that
  * match, sorted. */
-#ifndef MW_RUNTIME_DATA_FEED_TEXT_H
-#define MW_RUNTIME_DATA_FEED_TEXT_H
+#ifndef MW_RUNTIME_FEED_FEED_TEXT_H
+#define MW_RUNTIME_FEED_FEED_TEXT_H
 
 #include "base/vec.h"
 #include "runtime/exec/fault.h"

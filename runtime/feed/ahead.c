@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/data/ahead.h"
+#include "runtime/feed/ahead.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/data/feed_text.h"
+#include "runtime/feed/feed_text.h"
 
 #include <ctype.h>
 #include <glob.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/data/row_order.h"
+#include "runtime/feed/row_order.h"
 
 #include "base/hash.h"
 #include "base/philox.h"

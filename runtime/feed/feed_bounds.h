@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Whether the integers of an input are what the model takes, such as numbers of rows of a table. */
-#ifndef MW_RUNTIME_DATA_FEED_BOUNDS_H
-#define MW_RUNTIME_DATA_FEED_BOUNDS_H
+#ifndef MW_RUNTIME_FEED_FEED_BOUNDS_H
+#define MW_RUNTIME_FEED_FEED_BOUNDS_H
 
-#include "runtime/data/feed_kinds.h"
+#include "runtime/feed/feed_kinds.h"
 #include "runtime/plan/box.h"
 
 /* Checks the values of `box`, whose padding is zeros, against all bounds of the feed's input. A

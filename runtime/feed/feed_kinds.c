@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/data/feed_kinds.h"
+#include "runtime/feed/feed_kinds.h"
 
 #include "base/element.h"
 #include "base/hash.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/data/feed_bounds.h"
+#include "runtime/feed/feed_bounds.h"
 
 #include "base/element.h"
 

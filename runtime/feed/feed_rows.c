@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/data/feed_rows.h"
+#include "runtime/feed/feed_rows.h"
 
 #include "runtime/data/tokens.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/data/feed_hint.h"
+#include "runtime/feed/feed_hint.h"
 
 #include "base/suggest.h"
 #include "base/vec.h"

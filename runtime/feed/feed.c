@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/data/feed.h"
+#include "runtime/feed/feed.h"
 
-#include "runtime/data/feed_bounds.h"
-#include "runtime/data/feed_hint.h"
-#include "runtime/data/feed_kinds.h"
 #include "runtime/data/npz.h"
+#include "runtime/feed/feed_bounds.h"
+#include "runtime/feed/feed_hint.h"
+#include "runtime/feed/feed_kinds.h"
 
 #include <errno.h>
 #include <stdlib.h>

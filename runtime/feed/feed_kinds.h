@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The kinds of feeds: each generates or reads the elements of one input. */
-#ifndef MW_RUNTIME_DATA_FEED_KINDS_H
-#define MW_RUNTIME_DATA_FEED_KINDS_H
+#ifndef MW_RUNTIME_FEED_FEED_KINDS_H
+#define MW_RUNTIME_FEED_FEED_KINDS_H
 
-#include "runtime/data/feed_rows.h"
+#include "runtime/feed/feed_rows.h"
 
 typedef struct MwFeed MwFeed;
 struct MwFeed {

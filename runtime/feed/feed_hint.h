@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Inputs by name, and what is said of one that is not there or has no data. */
-#ifndef MW_RUNTIME_DATA_FEED_HINT_H
-#define MW_RUNTIME_DATA_FEED_HINT_H
+#ifndef MW_RUNTIME_FEED_FEED_HINT_H
+#define MW_RUNTIME_FEED_FEED_HINT_H
 
 #include "runtime/exec/fault.h"
 #include "runtime/plan/plan.h"
