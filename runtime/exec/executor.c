@@ -3,58 +3,20 @@
 
 #include "base/philox.h"
 #include "base/vec.h"
-#include "runtime/exec/commands.h"
-#include "runtime/exec/endpoints.h"
-#include "runtime/exec/weights.h"
+#include "runtime/exec/executor_data.h"
+#include "runtime/exec/executor_state.h"
 
 #include <math.h>
 #include <string.h>
-
-struct MwExecutor {
-    const MwArena *arena;
-    const MwPlan *plan;
-    const MwPlanMesh *mesh;
-    MwDevice *device;
-    MwTransport *transport;
-    MwTrace *trace;
-    MwEndpoints *endpoints;
-    MwCommandList commands;                  /* of every step */
-    const char *(*labels)[MW_TRAFFIC_KINDS]; /* [endpoints] names of their operations in faults */
-    int coordinate[MW_MAX_AXES];
-    char *memory;       /* the arena, on the device */
-    MwZeroRange *zeros; /* [zero_count] zeroed before every step */
-    int zero_count;
-    char *staging;              /* host memory for one output, or one input; NULL: not needed */
-    char *host_inputs;          /* of alloc_host: all inputs of a step; NULL: not used */
-    int64_t *host_input_offset; /* [mesh->inputs] of micro-batch 0, in host_inputs */
-    bool replays;               /* steps are captured and replayed */
-    bool is_captured;
-    int steps; /* steps run before the capture, where steps are replayed */
-    /* Scratch memory for the instruction that runs. */
-    MwKernelArg *args;
-    void **operands;
-    int64_t *operand_bytes;
-    const MwExecutor *beside; /* the executor whose memory this one has; NULL: it has its own */
-    MwSavedWeights saved;     /* what a step changes and must not, where it is beside */
-    uint64_t seed;
-    int64_t step;
-    int64_t kernel_step; /* what kernels get (base/philox.h) */
-};
 
 const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor)
 {
     return executor->mesh;
 }
 
-/* The slot that tasks of a micro-batch use; -1 is no micro-batch. */
-static void *slot_of(const MwExecutor *executor, int buffer, int micro_batch)
-{
-    return executor->memory + mw_plan_slot_offset(&executor->mesh->buffers[buffer], micro_batch);
-}
-
 void *mw_executor_buffer(const MwExecutor *executor, int buffer)
 {
-    return slot_of(executor, buffer, -1);
+    return mw_executor_slot(executor, buffer, -1);
 }
 
 /* ---- Setting up ---- */
@@ -83,53 +45,6 @@ static void alloc_call(MwExecutor *executor, MwArena *arena)
     executor->args = MW_NEW(arena, MwKernelArg, args);
     executor->operands = MW_NEW(arena, void *, operands);
     executor->operand_bytes = MW_NEW(arena, int64_t, operands);
-}
-
-/* The size of the largest output, and of the largest input unless all of them have host_inputs. */
-static int64_t staging_bytes(const MwExecutor *executor)
-{
-    const MwPlanMesh *mesh = executor->mesh;
-    int64_t most = 0;
-    for (int i = 0; i < mesh->input_count && !executor->host_inputs; i++)
-        most = mw_max(most, mesh->buffers[mesh->inputs[i].buffer].bytes);
-    for (int i = 0; i < mesh->output_count; i++)
-        most = mw_max(most, mesh->buffers[mesh->outputs[i].buffer].bytes);
-    return most;
-}
-
-/* The distance of two micro-batches of an input in host_inputs. */
-static int64_t host_input_stride(const MwExecutor *executor, int input)
-{
-    const MwPlanMesh *mesh = executor->mesh;
-    return mw_slot_bytes(mesh->buffers[mesh->inputs[input].buffer].bytes);
-}
-
-/* Returns the size of all inputs of a step. */
-static int64_t place_host_inputs(MwExecutor *executor, MwArena *arena)
-{
-    int64_t bytes = 0;
-    executor->host_input_offset = MW_NEW(arena, int64_t, executor->mesh->input_count);
-    for (int i = 0; i < executor->mesh->input_count; i++) {
-        executor->host_input_offset[i] = bytes;
-        bytes += host_input_stride(executor, i) * executor->plan->micro_batches;
-    }
-    return bytes;
-}
-
-/* Host memory for inputs and outputs, where the device's memory is not the host's. */
-static bool alloc_host_memory(MwExecutor *executor, MwArena *arena, MwFault *fault)
-{
-    MwDevice *device = executor->device;
-    if (device->is_host)
-        return true;
-    const int64_t bytes = place_host_inputs(executor, arena);
-    if (device->table->alloc_host) {
-        executor->host_inputs = device->table->alloc_host(device, bytes, fault);
-        if (!executor->host_inputs)
-            return false;
-    }
-    executor->staging = mw_arena_alloc(arena, (size_t)staging_bytes(executor));
-    return true;
 }
 
 static bool make_commands(MwExecutor *executor, MwArena *arena, MwFault *fault)
@@ -179,7 +94,7 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     executor->endpoints =
         mw_endpoints_new(arena, plan, mesh, device, transport, executor->memory, fault);
     if (!executor->endpoints || !make_commands(executor, arena, fault) ||
-        !alloc_host_memory(executor, arena, fault))
+        !mw_executor_alloc_data(executor, arena, fault))
         return NULL;
     executor->zeros = mw_weights_zero_ranges(arena, mesh, &executor->zero_count);
     alloc_call(executor, arena);
@@ -202,7 +117,7 @@ MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const
                                          executor->memory, fault);
     if (!beside->endpoints || !make_commands(beside, arena, fault))
         return NULL;
-    place_host_inputs(beside, arena);
+    mw_executor_place_inputs(beside, arena);
     make_labels(beside, arena);
     beside->saved = mw_saved_weights(arena, mesh, beside->memory);
     return beside;
@@ -252,12 +167,6 @@ typedef struct {
     const MwPlanTask *task;
     int instr, run;
 } InstrRun;
-
-/* The index of a task in its mesh. */
-static int task_index(const MwExecutor *executor, const MwPlanTask *task)
-{
-    return (int)(task - executor->mesh->tasks);
-}
 
 /* The block of the device that is arg->places further along arg->axis. */
 static int shifted_block(const MwExecutor *executor, const MwPlanArg *arg)
@@ -324,7 +233,7 @@ static bool run_instr(const MwExecutor *executor, const InstrRun *at, MwFault *f
     mw_trace_begin(executor->trace);
     for (int i = 0; i < instr->operand_count; i++) {
         const int buffer = instr->operands[i].buffer;
-        executor->operands[i] = slot_of(executor, buffer, task->micro_batch);
+        executor->operands[i] = mw_executor_slot(executor, buffer, task->micro_batch);
         executor->operand_bytes[i] = executor->mesh->buffers[buffer].bytes;
     }
     if (instr->kind == MW_INSTR_COLLECTIVE ? !run_collective(executor, instr, fault)
@@ -334,7 +243,7 @@ static bool run_instr(const MwExecutor *executor, const InstrRun *at, MwFault *f
     if (executor->trace && !executor->device->is_host &&
         !executor->device->table->synchronize(executor->device, fault))
         return false;
-    mw_trace_end_instr(executor->trace, task_index(executor, task), at->instr);
+    mw_trace_end_instr(executor->trace, task, at->instr);
     return true;
 }
 
@@ -360,8 +269,7 @@ static bool do_traffic_op(const MwExecutor *executor, const MwPlanTask *task, co
     mw_trace_begin(executor->trace);
     if (!mw_endpoints_do(executor->endpoints, op, task->micro_batch, fault))
         return mw_fault_prefix(fault, "%s", executor->labels[op->endpoint][op->kind]);
-    mw_trace_end_traffic(executor->trace, task_index(executor, task), op,
-                         traffic->endpoints[op->endpoint].transfer);
+    mw_trace_end_traffic(executor->trace, task, op, traffic->endpoints[op->endpoint].transfer);
     return true;
 }
 
@@ -377,16 +285,7 @@ static bool do_traffic(const MwExecutor *executor, const MwPlanTask *task, int i
     return true;
 }
 
-/* ---- Inputs and outputs ---- */
-
-static MwBox input_shard(const MwExecutor *executor, int index, int micro_batch)
-{
-    const MwPlanInput *input = &executor->mesh->inputs[index];
-    const MwBox held = mw_shard_box_of_micro_batch(
-        mw_plan_held(input), input->spec, &executor->mesh->shape, executor->coordinate,
-        input->whole ? 0 : micro_batch, input->whole ? 1 : executor->plan->micro_batches);
-    return mw_box_clip(&held, &input->global);
-}
+/* ---- Steps ---- */
 
 MwInputBox *mw_executor_inputs(MwArena *arena, const MwExecutor *executor, int *count)
 {
@@ -395,114 +294,12 @@ MwInputBox *mw_executor_inputs(MwArena *arena, const MwExecutor *executor, int *
     for (int t = 0; t < mesh->task_count; t++)
         for (int i = 0; i < mesh->input_count; i++)
             if (mesh->inputs[i].program == mesh->tasks[t].program)
-                mw_vec_push(
-                    arena, &boxes,
-                    ((MwInputBox){i, input_shard(executor, i, mesh->tasks[t].micro_batch)}));
+                mw_vec_push(arena, &boxes,
+                            ((MwInputBox){i, mw_executor_input_shard(executor, i,
+                                                                     mesh->tasks[t].micro_batch)}));
     *count = boxes.count;
     return boxes.at;
 }
-
-/* The host memory that an input is filled into; on a device whose memory is the host's, its
- * buffer. */
-static void *host_input(const MwExecutor *executor, int index, int micro_batch)
-{
-    if (executor->host_inputs)
-        return executor->host_inputs + executor->host_input_offset[index] +
-               mw_max(micro_batch, 0) * host_input_stride(executor, index);
-    return executor->staging ? executor->staging
-                             : slot_of(executor, executor->mesh->inputs[index].buffer, micro_batch);
-}
-
-static bool fill_input(const MwExecutor *executor, int index, int micro_batch,
-                       const MwExecutorData *data, MwFault *fault)
-{
-    const MwBox box = input_shard(executor, index, micro_batch);
-    return data->input(data->context, index, executor->step, &box,
-                       host_input(executor, index, micro_batch), fault) ||
-           mw_fault_prefix(fault, "input %s", executor->mesh->inputs[index].name);
-}
-
-static bool copy_input(const MwExecutor *executor, int index, int micro_batch, MwFault *fault)
-{
-    const MwPlanInput *input = &executor->mesh->inputs[index];
-    const MwBox box = input_shard(executor, index, micro_batch);
-    MwDevice *device = executor->device;
-    void *to = slot_of(executor, input->buffer, micro_batch);
-    const void *from = host_input(executor, index, micro_batch);
-    const int64_t bytes = mw_box_held_elements(&box) * mw_type_bytes(input->global.type);
-    if (device->is_host)
-        return true;
-    return executor->host_inputs ? device->table->copy_in_async(device, to, from, bytes, fault)
-                                 : device->table->copy_in(device, to, from, bytes, fault);
-}
-
-static bool take_output(const MwExecutor *executor, int index, int micro_batch,
-                        const MwExecutorData *data, MwFault *fault)
-{
-    const MwPlanOutput *output = &executor->mesh->outputs[index];
-    const MwMeshShape *shape = &executor->mesh->shape;
-    const MwBox held = mw_shard_box_of_micro_batch(
-        mw_plan_held(output), output->spec, shape, executor->coordinate,
-        output->whole ? 0 : micro_batch, output->whole ? 1 : executor->plan->micro_batches);
-    const MwBox box = mw_box_clip(&held, &output->global);
-    const int64_t bytes = mw_box_held_elements(&box) * mw_type_bytes(output->global.type);
-    const void *from = slot_of(executor, output->buffer, micro_batch);
-    MwDevice *device = executor->device;
-    if (executor->staging &&
-        !device->table->copy_out(device, executor->staging, from, bytes, fault))
-        return false;
-    const bool is_first =
-        mw_shard_is_first(&output->global, output->spec, shape, executor->coordinate);
-    return data->output(data->context, index, executor->step, &box, is_first,
-                        executor->staging ? executor->staging : from, fault) ||
-           mw_fault_prefix(fault, "output %s", output->name);
-}
-
-/* Fills the task's inputs and copies them to the device. During a capture only the copies are
- * queued: a replayed step is filled before it is replayed. */
-static bool feed_inputs(const MwExecutor *executor, const MwPlanTask *task,
-                        const MwExecutorData *data, MwFault *fault)
-{
-    const bool fills = !executor->device->is_capturing;
-    bool has_inputs = false;
-    mw_trace_begin(executor->trace);
-    for (int i = 0; i < executor->mesh->input_count; i++) {
-        if (executor->mesh->inputs[i].program != task->program)
-            continue;
-        if ((fills && !fill_input(executor, i, task->micro_batch, data, fault)) ||
-            !copy_input(executor, i, task->micro_batch, fault))
-            return false;
-        has_inputs = true;
-    }
-    if (has_inputs)
-        mw_trace_end_inputs(executor->trace, task_index(executor, task));
-    return true;
-}
-
-/* Fills the inputs of all tasks. */
-static bool fill_inputs(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
-{
-    const MwPlanMesh *mesh = executor->mesh;
-    for (int t = 0; t < mesh->task_count; t++)
-        for (int i = 0; i < mesh->input_count; i++)
-            if (mesh->inputs[i].program == mesh->tasks[t].program &&
-                !fill_input(executor, i, mesh->tasks[t].micro_batch, data, fault))
-                return false;
-    return true;
-}
-
-/* Takes the outputs of a task; the outputs of the step have program -1. */
-static bool take_outputs(const MwExecutor *executor, const MwPlanTask *task,
-                         const MwExecutorData *data, MwFault *fault)
-{
-    for (int i = 0; data->output && i < executor->mesh->output_count; i++)
-        if (executor->mesh->outputs[i].program == task->program &&
-            !take_output(executor, i, task->micro_batch, data, fault))
-            return false;
-    return true;
-}
-
-/* ---- Steps ---- */
 
 static bool read_metrics(const MwExecutor *executor, double *metrics, MwFault *fault)
 {
@@ -536,7 +333,7 @@ static bool end_step(const MwExecutor *executor, const MwExecutorData *data, MwF
 {
     const MwPlanTask end = {.program = -1, .micro_batch = -1};
     return mw_endpoints_end_step(executor->endpoints, fault) &&
-           take_outputs(executor, &end, data, fault);
+           mw_executor_take(executor, &end, data, fault);
 }
 
 /* The traffic at an instruction, the instruction itself, or the loop that begins with it; a send or
@@ -574,17 +371,18 @@ static bool do_command(const MwExecutor *executor, const MwCommand *command,
     case MW_COMMAND_BEGIN_STEP:
         return begin_step(executor, fault);
     case MW_COMMAND_BEGIN_TASK:
-        mw_trace_begin_task(executor->trace, command->task);
-        return do_traffic(executor, task, -1, 0, fault) && feed_inputs(executor, task, data, fault);
+        mw_trace_begin_task(executor->trace);
+        return do_traffic(executor, task, -1, 0, fault) &&
+               mw_executor_feed(executor, task, data, fault);
     case MW_COMMAND_TRAFFIC:
     case MW_COMMAND_INSTR:
     case MW_COMMAND_LOOP:
         return do_instr_command(executor, command, fault);
     case MW_COMMAND_END_TASK:
-        if (!take_outputs(executor, task, data, fault) ||
+        if (!mw_executor_take(executor, task, data, fault) ||
             !mw_endpoints_end_task(executor->endpoints, task, fault))
             return false;
-        mw_trace_end_task(executor->trace, command->task);
+        mw_trace_end_task(executor->trace, task);
         return true;
     case MW_COMMAND_END_STEP:
         return end_step(executor, data, fault);
@@ -659,7 +457,7 @@ static bool replay_step(MwExecutor *executor, const MwExecutorData *data, MwFaul
     MwDevice *device = executor->device;
     MwTransport *transport = executor->transport;
     return (executor->is_captured || capture_step(executor, data, fault)) &&
-           fill_inputs(executor, data, fault) &&
+           mw_executor_fill(executor, data, fault) &&
            device->table->replay(device, executor->kernel_step, fault) &&
            (!transport->table->replayed || transport->table->replayed(transport, device, fault));
 }

@@ -6,23 +6,11 @@
 #ifndef MW_RUNTIME_EXEC_EXECUTOR_H
 #define MW_RUNTIME_EXEC_EXECUTOR_H
 
+#include "runtime/exec/step_data.h"
 #include "runtime/exec/trace.h"
 #include "runtime/exec/transport.h"
-#include "runtime/plan/box.h"
 
 typedef struct MwExecutor MwExecutor;
-
-/* The source of inputs and the destination of outputs. */
-typedef struct {
-    void *context;
-    /* Writes the elements of `box` of an input of `step` to `to`, and zeros to its padding. */
-    bool (*input)(void *context, int input, int64_t step, const MwBox *box, void *to,
-                  MwFault *fault);
-    /* Takes the elements of `box` of an output at `from`. `is_first`: no device of lower rank holds
-     * the same box. NULL: outputs are not wanted. */
-    bool (*output)(void *context, int output, int64_t step, const MwBox *box, bool is_first,
-                   const void *from, MwFault *fault);
-} MwExecutorData;
 
 /* Collective over all ranks. `trace` may be NULL. NULL after a fault. */
 MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device,
@@ -30,9 +18,9 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
 
 /* An executor of another plan on the memory of this one, for steps between its steps: of the part
  * of its plan that evaluates (runtime/plan/evaluation.h). What its steps write to weights and
- * states is undone at their end. Its kernels know that they evaluate
- * (base/philox.h): dropout is off. Made before mw_executor_start of `executor`, which starts both.
- * Collective over all ranks. NULL after a fault. */
+ * states is undone at their end. Its kernels know that they evaluate (base/philox.h): dropout is
+ * off. Made before mw_executor_start of `executor`, which starts both. Collective over all ranks.
+ * NULL after a fault. */
 MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const MwPlan *plan,
                                MwFault *fault);
 
@@ -47,12 +35,6 @@ void mw_executor_set_replay(MwExecutor *executor, bool wanted);
  * those of the step, NaN where this rank's mesh does not have them. */
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,
                       double *metrics, MwFault *fault);
-
-/* A part of an input that each step asks MwExecutorData.input for. */
-typedef struct {
-    int input; /* index into the inputs of the mesh */
-    MwBox box;
-} MwInputBox;
 
 /* The parts of inputs, in the order in which a step asks for them. */
 MwInputBox *mw_executor_inputs(MwArena *arena, const MwExecutor *executor, int *count);

@@ -185,18 +185,16 @@ void mw_trace_end_step(MwTrace *trace)
     fprintf(trace->file, ", \"predicted_us\": %.3f}}", 1e6 * trace->plan->step_s);
 }
 
-void mw_trace_begin_task(MwTrace *trace, int task)
+void mw_trace_begin_task(MwTrace *trace)
 {
-    (void)task;
     if (trace)
         trace->task_ns = now_ns();
 }
 
-void mw_trace_end_task(MwTrace *trace, int index)
+void mw_trace_end_task(MwTrace *trace, const MwPlanTask *task)
 {
     if (!trace)
         return;
-    const MwPlanTask *task = &trace->mesh->tasks[index];
     begin_event(trace);
     fprintf(trace->file, "\"%s", trace->mesh->programs[task->program].name);
     fprintf(trace->file, task->micro_batch >= 0 ? " %d\"" : "\"", task->micro_batch);
@@ -218,10 +216,10 @@ static void end_event(MwTrace *trace, const MwPlanTask *task, int instr, const c
     fprintf(trace->file, ", \"instruction\": %d%s}}", instr, args);
 }
 
-static void count_bytes(MwTrace *trace, int task, int instr)
+static void count_bytes(MwTrace *trace, const MwPlanTask *task, int instr)
 {
-    const int64_t live = trace->live.bytes[trace->live.first[task] + instr];
-    const int64_t sent = trace->known[trace->mesh->tasks[task].program][instr].bytes;
+    const int64_t live = trace->live.bytes[trace->live.first[task - trace->mesh->tasks] + instr];
+    const int64_t sent = trace->known[task->program][instr].bytes;
     if (live != trace->live_bytes)
         put_counter(trace, "live memory of the arena", live);
     trace->live_bytes = live;
@@ -230,24 +228,23 @@ static void count_bytes(MwTrace *trace, int task, int instr)
         put_counter(trace, "communicated in the step", trace->sent_bytes);
 }
 
-void mw_trace_end_instr(MwTrace *trace, int index, int instr)
+void mw_trace_end_instr(MwTrace *trace, const MwPlanTask *task, int instr)
 {
     if (!trace)
         return;
-    const MwPlanTask *task = &trace->mesh->tasks[index];
     const Known *known = &trace->known[task->program][instr];
     begin_event(trace);
     fputs(known->title, trace->file);
     put_duration(trace, trace->mesh->programs[task->program].name, trace->begin_ns);
     end_event(trace, task, instr, known->args);
-    count_bytes(trace, index, instr);
+    count_bytes(trace, task, instr);
 }
 
-void mw_trace_end_traffic(MwTrace *trace, int index, const MwTrafficOp *op, int transfer)
+void mw_trace_end_traffic(MwTrace *trace, const MwPlanTask *task, const MwTrafficOp *op,
+                          int transfer)
 {
     if (!trace)
         return;
-    const MwPlanTask *task = &trace->mesh->tasks[index];
     const char *name = trace->plan->transfers[transfer].name;
     begin_event(trace);
     switch (op->kind) {
@@ -257,7 +254,7 @@ void mw_trace_end_traffic(MwTrace *trace, int index, const MwTrafficOp *op, int 
         fputs(known->title, trace->file);
         put_duration(trace, trace->mesh->programs[task->program].name, trace->begin_ns);
         end_event(trace, task, op->instr, known->args);
-        count_bytes(trace, index, op->instr);
+        count_bytes(trace, task, op->instr);
         return;
     }
     case MW_TRAFFIC_WAIT:
@@ -273,11 +270,10 @@ void mw_trace_end_traffic(MwTrace *trace, int index, const MwTrafficOp *op, int 
     MW_UNREACHABLE();
 }
 
-void mw_trace_end_inputs(MwTrace *trace, int index)
+void mw_trace_end_inputs(MwTrace *trace, const MwPlanTask *task)
 {
     if (!trace)
         return;
-    const MwPlanTask *task = &trace->mesh->tasks[index];
     begin_event(trace);
     fputs("\"fill inputs\"", trace->file);
     put_duration(trace, trace->mesh->programs[task->program].name, trace->begin_ns);

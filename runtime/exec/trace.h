@@ -22,17 +22,18 @@ MwTrace *mw_trace_open(MwArena *arena, const char *path, const MwPlan *plan, int
 
 void mw_trace_begin_step(MwTrace *trace, int64_t step);
 void mw_trace_end_step(MwTrace *trace);
-/* `task`: index of one of the mesh's tasks. */
-void mw_trace_begin_task(MwTrace *trace, int task);
-void mw_trace_end_task(MwTrace *trace, int task);
+/* Tasks are those of the rank's mesh in the plan of mw_trace_open. */
+void mw_trace_begin_task(MwTrace *trace);
+void mw_trace_end_task(MwTrace *trace, const MwPlanTask *task);
 
 /* The operation that follows begins; what ends it says which it was: an instruction; sending,
  * receiving or waiting at an instruction, or before the first (-1), for transfer `transfer`;
  * filling the inputs of a task. */
 void mw_trace_begin(MwTrace *trace);
-void mw_trace_end_instr(MwTrace *trace, int task, int instr);
-void mw_trace_end_traffic(MwTrace *trace, int task, const MwTrafficOp *op, int transfer);
-void mw_trace_end_inputs(MwTrace *trace, int task);
+void mw_trace_end_instr(MwTrace *trace, const MwPlanTask *task, int instr);
+void mw_trace_end_traffic(MwTrace *trace, const MwPlanTask *task, const MwTrafficOp *op,
+                          int transfer);
+void mw_trace_end_inputs(MwTrace *trace, const MwPlanTask *task);
 
 /* Rank 0 writes the events of all ranks to `path`. Collective over all ranks, all of which have a
  * trace. False after a fault of this rank; the files of the ranks are still there. */

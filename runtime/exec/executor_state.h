@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* What an executor is made of, for the files that it is in. */
+#ifndef MW_RUNTIME_EXEC_EXECUTOR_STATE_H
+#define MW_RUNTIME_EXEC_EXECUTOR_STATE_H
+
+#include "runtime/exec/commands.h"
+#include "runtime/exec/endpoints.h"
+#include "runtime/exec/trace.h"
+#include "runtime/exec/weights.h"
+
+typedef struct MwExecutor MwExecutor;
+
+struct MwExecutor {
+    const MwArena *arena;
+    const MwPlan *plan;
+    const MwPlanMesh *mesh;
+    MwDevice *device;
+    MwTransport *transport;
+    MwTrace *trace;
+    MwEndpoints *endpoints;
+    MwCommandList commands;                  /* of every step */
+    const char *(*labels)[MW_TRAFFIC_KINDS]; /* [endpoints] names of their operations in faults */
+    int coordinate[MW_MAX_AXES];
+    char *memory;       /* the arena, on the device */
+    MwZeroRange *zeros; /* [zero_count] zeroed before every step */
+    int zero_count;
+    char *staging;              /* host memory for one output, or one input; NULL: not needed */
+    char *host_inputs;          /* of alloc_host: all inputs of a step; NULL: not used */
+    int64_t *host_input_offset; /* [mesh->inputs] of micro-batch 0, in host_inputs */
+    bool replays;               /* steps are captured and replayed */
+    bool is_captured;
+    int steps; /* steps run before the capture, where steps are replayed */
+    /* Scratch memory for the instruction that runs. */
+    MwKernelArg *args;
+    void **operands;
+    int64_t *operand_bytes;
+    const MwExecutor *beside; /* the executor whose memory this one has; NULL: it has its own */
+    MwSavedWeights saved;     /* what a step changes and must not, where it is beside */
+    uint64_t seed;
+    int64_t step;
+    int64_t kernel_step; /* what kernels get (base/philox.h) */
+};
+
+/* The slot of a buffer, on the device, that tasks of a micro-batch use; -1 is no micro-batch. */
+static inline void *mw_executor_slot(const MwExecutor *executor, int buffer, int micro_batch)
+{
+    return executor->memory + mw_plan_slot_offset(&executor->mesh->buffers[buffer], micro_batch);
+}
+
+#endif
