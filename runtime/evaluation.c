@@ -98,7 +98,7 @@ static bool give_input(void *context, int input, int64_t step, const MwBox *box,
         evaluation->data_failed = true;
         evaluation->data_fault = *fault;
     }
-    memset(to, 0, (size_t)(mw_box_held_elements(box) * mw_type_bytes(box->global.type)));
+    memset(to, 0, (size_t)mw_box_held_bytes(box));
     return true;
 }
 

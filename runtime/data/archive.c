@@ -2,6 +2,7 @@
 #include "runtime/data/archive.h"
 
 #include "base/file.h"
+#include "base/new_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -203,18 +204,6 @@ static bool cannot_unpack(const MwFeedFile *file, const char *why, MwFault *faul
     return mw_fault_set(fault, "cannot unpack %s into %s: %s", file->path, mw_file_scratch(), why);
 }
 
-static bool write_all(const MwFeedFile *file, const unsigned char *data, size_t bytes,
-                      MwFault *fault)
-{
-    for (size_t done = 0; done < bytes;) {
-        const ssize_t count = write(file->descriptor, data + done, bytes - done);
-        if (count < 0 && errno != EINTR)
-            return cannot_unpack(file, strerror(errno), fault);
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return true;
-}
-
 /* Inflates what zlib can of the input at hand. `*end`: the stream is complete. */
 static bool inflate_some(z_stream *stream, const MwFeedFile *file, uint32_t *crc, bool *end,
                          MwFault *fault)
@@ -231,8 +220,8 @@ static bool inflate_some(z_stream *stream, const MwFeedFile *file, uint32_t *crc
         if ((int64_t)stream->total_out > file->bytes)
             return cannot_unpack(file, "it is longer than the archive says", fault);
         *crc = (uint32_t)crc32(*crc, chunk, (uInt)bytes);
-        if (!write_all(file, chunk, bytes, fault))
-            return false;
+        if (!mw_file_write_bytes(file->descriptor, chunk, bytes))
+            return cannot_unpack(file, strerror(errno), fault);
     } while (!*end && stream->avail_out == 0);
     return true;
 }

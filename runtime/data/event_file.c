@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data/event_file.h"
 
+#include "base/new_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -117,20 +119,6 @@ static uint32_t masked_crc(const uint8_t *data, size_t bytes)
     return (crc >> 15 | crc << 17) + offset;
 }
 
-static bool write_all(int descriptor, const uint8_t *at, size_t bytes)
-{
-    while (bytes > 0) {
-        const ssize_t written = write(descriptor, at, bytes);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        at += written;
-        bytes -= (size_t)written;
-    }
-    return true;
-}
-
 static uint8_t *message_of(const MwEventFile *file)
 {
     return file->record + HEAD_BYTES;
@@ -143,7 +131,7 @@ static bool write_record(const MwEventFile *file, uint8_t *end, MwFault *fault)
     put_little(file->record, bytes, 8);
     put_little(file->record + 8, masked_crc(file->record, 8), 4);
     end = put_little(end, masked_crc(message_of(file), bytes), TAIL_BYTES);
-    return write_all(file->descriptor, file->record, (size_t)(end - file->record)) ||
+    return mw_file_write_bytes(file->descriptor, file->record, (size_t)(end - file->record)) ||
            mw_fault_set(fault, "cannot write %s: %s", file->path, strerror(errno));
 }
 

@@ -29,11 +29,6 @@ bool mw_sharded_is_sent(const MwShardedTensor *tensor, int rank)
     return is_first;
 }
 
-static int64_t box_bytes(const MwBox *box)
-{
-    return mw_box_held_elements(box) * mw_type_bytes(box->global.type);
-}
-
 bool mw_gather(const MwShardedTensor *tensor, MwTransport *transport, int root, const void *part,
                void *whole, void *scratch, MwFault *fault)
 {
@@ -47,12 +42,12 @@ bool mw_gather(const MwShardedTensor *tensor, MwTransport *transport, int root, 
         if (!is_first || (self != root && self != rank))
             continue;
         if (self != root) {
-            if (!transport->table->send(transport, root, part, box_bytes(&box), fault))
+            if (!transport->table->send(transport, root, part, mw_box_held_bytes(&box), fault))
                 return false;
             continue;
         }
         if (rank != root &&
-            !transport->table->receive(transport, rank, scratch, box_bytes(&box), fault))
+            !transport->table->receive(transport, rank, scratch, mw_box_held_bytes(&box), fault))
             return false;
         for (MwSegment segment = {0}; mw_box_next_segment(&box, &segment);)
             memcpy((char *)whole + segment.global * bytes, from + segment.local * bytes,

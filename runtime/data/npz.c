@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data/npz.h"
 
+#include "base/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -9,8 +11,7 @@ static const char extension[] = ".npy";
 /* Length of the name of the array that a member is; 0: it is none. */
 static size_t name_length(const MwMember *member)
 {
-    const size_t length = strlen(member->name), end = strlen(extension);
-    return length > end && strcmp(member->name + length - end, extension) == 0 ? length - end : 0;
+    return mw_text_ends_in(member->name, extension) ? strlen(member->name) - strlen(extension) : 0;
 }
 
 const char *mw_npz_array(MwArena *arena, const MwMember *member)

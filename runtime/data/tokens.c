@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/data/tokens.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 typedef struct {
@@ -72,16 +74,12 @@ static bool read_array(const MwFeedFile *file, MwNpy *tokens, MwFault *fault)
                         file->path, mw_npy_text(tokens, text));
 }
 
-static bool ends_in(const char *path, const char *end)
-{
-    const size_t length = strlen(path), ending = strlen(end);
-    return length > ending && strcmp(path + length - ending, end) == 0;
-}
-
 /* The width that the name of a raw file stands for; 0: none. */
 static int bits_of_name(const char *path)
 {
-    return ends_in(path, ".bin") || ends_in(path, ".u16") ? 16 : ends_in(path, ".u32") ? 32 : 0;
+    return mw_text_ends_in(path, ".bin") || mw_text_ends_in(path, ".u16") ? 16
+           : mw_text_ends_in(path, ".u32")                                ? 32
+                                                                          : 0;
 }
 
 static bool read_raw(const MwFeedFile *file, int bits, MwNpy *tokens, MwFault *fault)

@@ -21,16 +21,6 @@ void *mw_executor_buffer(const MwExecutor *executor, int buffer)
 
 /* ---- Setting up ---- */
 
-static const MwPlanMesh *mesh_of_rank(const MwPlan *plan, int rank)
-{
-    for (int i = 0; i < plan->mesh_count; i++) {
-        const MwPlanMesh *mesh = &plan->meshes[i];
-        if (rank >= mesh->first_rank && rank < mesh->first_rank + mw_mesh_devices(&mesh->shape))
-            return mesh;
-    }
-    MW_UNREACHABLE();
-}
-
 /* Allocates what the largest instruction takes. */
 static void alloc_call(MwExecutor *executor, MwArena *arena)
 {
@@ -78,7 +68,7 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
                             MwTransport *transport, MwTrace *trace, MwFault *fault)
 {
     MwExecutor *executor = MW_NEW(arena, MwExecutor, 1);
-    const MwPlanMesh *mesh = mesh_of_rank(plan, transport->rank);
+    const MwPlanMesh *mesh = mw_plan_mesh_of_rank(plan, transport->rank);
     *executor = (MwExecutor){.arena = arena,
                              .plan = plan,
                              .mesh = mesh,
@@ -106,7 +96,7 @@ MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const
                                MwFault *fault)
 {
     MwExecutor *beside = mw_arena_dup(arena, executor, sizeof *executor);
-    const MwPlanMesh *mesh = mesh_of_rank(plan, executor->transport->rank);
+    const MwPlanMesh *mesh = mw_plan_mesh_of_rank(plan, executor->transport->rank);
     MW_ASSERT(mesh->arena_bytes == executor->mesh->arena_bytes);
     beside->plan = plan;
     beside->mesh = mesh;

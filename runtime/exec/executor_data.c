@@ -89,7 +89,7 @@ static bool copy_input(const MwExecutor *executor, int index, int micro_batch, M
     MwDevice *device = executor->device;
     void *to = mw_executor_slot(executor, input->buffer, micro_batch);
     const void *from = host_input(executor, index, micro_batch);
-    const int64_t bytes = mw_box_held_elements(&box) * mw_type_bytes(input->global.type);
+    const int64_t bytes = mw_box_held_bytes(&box);
     if (device->is_host)
         return true;
     return executor->host_inputs ? device->table->copy_in_async(device, to, from, bytes, fault)
@@ -105,7 +105,7 @@ static bool take_output(const MwExecutor *executor, int index, int micro_batch,
         mw_plan_held(output), output->spec, shape, executor->coordinate,
         output->whole ? 0 : micro_batch, output->whole ? 1 : executor->plan->micro_batches);
     const MwBox box = mw_box_clip(&held, &output->global);
-    const int64_t bytes = mw_box_held_elements(&box) * mw_type_bytes(output->global.type);
+    const int64_t bytes = mw_box_held_bytes(&box);
     const void *from = mw_executor_slot(executor, output->buffer, micro_batch);
     MwDevice *device = executor->device;
     if (executor->staging &&

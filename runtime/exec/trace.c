@@ -285,21 +285,11 @@ void mw_trace_end_inputs(MwTrace *trace, const MwPlanTask *task)
 /* The file of a rank begins with this line; its last may be cut off, and so it has no end. */
 static const char opening[] = "[\n";
 
-static const MwPlanMesh *mesh_of(const MwPlan *plan, int rank)
-{
-    for (int m = 0; m < plan->mesh_count; m++) {
-        const MwPlanMesh *mesh = &plan->meshes[m];
-        if (rank >= mesh->first_rank && rank < mesh->first_rank + mw_mesh_devices(&mesh->shape))
-            return mesh;
-    }
-    MW_UNREACHABLE();
-}
-
 MwTrace *mw_trace_open(MwArena *arena, const char *path, const MwPlan *plan, int rank,
                        MwFault *fault)
 {
     MwTrace *trace = MW_NEW(arena, MwTrace, 1);
-    const MwPlanMesh *mesh = mesh_of(plan, rank);
+    const MwPlanMesh *mesh = mw_plan_mesh_of_rank(plan, rank);
     *trace = (MwTrace){.path = path,
                        .own_path = mw_arena_printf(arena, "%s.rank%d", path, rank),
                        .plan = plan,
@@ -338,13 +328,8 @@ typedef struct {
 
 static void write_joined(Joined *joined, const void *data, size_t bytes)
 {
-    for (const char *at = data; bytes && !joined->error;) {
-        const ssize_t written = write(joined->file.fd, at, bytes);
-        if (written < 0 && errno != EINTR)
-            joined->error = errno;
-        at += written > 0 ? written : 0;
-        bytes -= written > 0 ? (size_t)written : 0;
-    }
+    if (!joined->error && !mw_file_write_bytes(joined->file.fd, data, bytes))
+        joined->error = errno;
 }
 
 /* Completes the file of this rank and sets *bytes to the size of its events. */

@@ -35,11 +35,6 @@ struct MwAhead {
     bool ends;
 };
 
-static int64_t bytes_of(const MwBox *box)
-{
-    return mw_box_held_elements(box) * mw_type_bytes(box->global.type);
-}
-
 /* ---- The thread ---- */
 
 /* Reads a part without the lock. False if what is to be read changed meanwhile. */
@@ -113,7 +108,8 @@ MwAhead *mw_ahead_new(MwArena *arena, const MwFeeds *feeds, const MwInputBox *bo
     for (int s = 0; s < SLOTS; s++) {
         ahead->slots[s].parts = MW_NEW(arena, Part, count);
         for (int i = 0; i < count; i++)
-            ahead->slots[s].parts[i].data = mw_arena_alloc(arena, (size_t)bytes_of(&boxes[i].box));
+            ahead->slots[s].parts[i].data =
+                mw_arena_alloc(arena, (size_t)mw_box_held_bytes(&boxes[i].box));
     }
     return start(ahead, fault) ? ahead : NULL;
 }
@@ -172,7 +168,7 @@ bool mw_ahead_input(MwAhead *ahead, int input, int64_t step, const MwBox *box, v
         return mw_feeds_input(ahead->feeds, input, step, box, to, fault);
     const Part *part = wait_for(ahead, step, index);
     if (part->good)
-        memcpy(to, part->data, (size_t)bytes_of(box));
+        memcpy(to, part->data, (size_t)mw_box_held_bytes(box));
     else
         *fault = part->fault;
     return part->good;

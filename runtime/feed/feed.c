@@ -390,7 +390,7 @@ bool mw_feeds_input(const MwFeeds *feeds, int input, int64_t step, const MwBox *
     const MwFeed *feed = &feeds->feeds[input];
     const int64_t bytes = mw_type_bytes(box->global.type);
     if (feed->input->is_padded)
-        memset(to, 0, (size_t)(mw_box_held_elements(box) * bytes));
+        memset(to, 0, (size_t)mw_box_held_bytes(box));
     for (MwSegment segment = {0}; mw_box_next_segment(box, &segment);)
         if (!feed->fill(feed, step, segment.global, segment.count,
                         (char *)to + segment.local * bytes, fault))

@@ -50,6 +50,11 @@ int64_t mw_box_held_elements(const MwBox *box)
     return elements;
 }
 
+int64_t mw_box_held_bytes(const MwBox *box)
+{
+    return mw_box_held_elements(box) * mw_type_bytes(box->global.type);
+}
+
 bool mw_shard_is_first(const MwTensor *global, MwSpec spec, const MwMeshShape *mesh,
                        const int coordinate[MW_MAX_AXES])
 {

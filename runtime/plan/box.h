@@ -28,6 +28,8 @@ MwBox mw_box_clip(const MwBox *box, const MwTensor *global);
 /* Elements of the box, without and with its padding. */
 int64_t mw_box_elements(const MwBox *box);
 int64_t mw_box_held_elements(const MwBox *box);
+/* Bytes of memory that the box takes, with its padding. */
+int64_t mw_box_held_bytes(const MwBox *box);
 /* True for one device among those that hold the same shard: the one whose coordinate is 0 on every
  * axis that `spec` does not use. */
 bool mw_shard_is_first(const MwTensor *global, MwSpec spec, const MwMeshShape *mesh,

@@ -54,6 +54,16 @@ int mw_plan_instr_runs(const MwPlanProgram *program, int instr)
     return loop ? loop->runs : 1;
 }
 
+const MwPlanMesh *mw_plan_mesh_of_rank(const MwPlan *plan, int rank)
+{
+    for (int m = 0; m < plan->mesh_count; m++) {
+        const MwPlanMesh *mesh = &plan->meshes[m];
+        if (rank >= mesh->first_rank && rank < mesh->first_rank + mw_mesh_devices(&mesh->shape))
+            return mesh;
+    }
+    MW_UNREACHABLE();
+}
+
 int mw_plan_metric_count(const MwPlan *plan)
 {
     int count = 0;

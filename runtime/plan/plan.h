@@ -379,6 +379,9 @@ const MwPlanLoop *mw_plan_loop_at(const MwPlanProgram *program, int instr);
 /* How often an instruction runs each time its program does. */
 int mw_plan_instr_runs(const MwPlanProgram *program, int instr);
 
+/* The mesh that a rank of the run belongs to. */
+const MwPlanMesh *mw_plan_mesh_of_rank(const MwPlan *plan, int rank);
+
 int mw_plan_metric_count(const MwPlan *plan); /* of all meshes */
 /* The number of metrics that are losses; 0: the model is for inference. */
 int mw_plan_loss_count(const MwPlan *plan);
