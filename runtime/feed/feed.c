@@ -161,10 +161,8 @@ static bool open_item(MwFeeds *feeds, const MwRowSource *source, const MwFeedIte
     }
     if (!input->whole)
         mw_vec_push(feeds->arena, &feeds->rows, found);
-    const MwRowOrder whole = mw_row_order(feeds->arena, found.rows.parts, found.rows.part_count,
-                                          feeds->wanted.seed, false);
     for (; feed; feed = next_feed(feeds, input->name, &i))
-        mw_feed_in_rows(feed, &found.rows, &whole);
+        mw_feed_in_rows(feed, &found.rows);
     return true;
 }
 
@@ -259,20 +257,20 @@ static bool check_pair(const InputRows *one, const InputRows *other, MwFault *fa
                                  one->input, other->input);
 }
 
-/* Gives the inputs of the batch that have rows one order of them. */
+/* Orders the rows of files. The inputs of the batch get the same order, since they have the same
+ * parts; an input that is no part of it takes its rows as they stand. */
 static bool order_rows(MwFeeds *feeds, MwFault *fault)
 {
-    if (feeds->rows.count == 0)
-        return true;
-    const InputRows *first = &feeds->rows.at[0];
     for (int i = 1; i < feeds->rows.count; i++)
-        if (!check_pair(first, &feeds->rows.at[i], fault))
+        if (!check_pair(&feeds->rows.at[0], &feeds->rows.at[i], fault))
             return false;
-    const MwRowOrder order = mw_row_order(feeds->arena, first->rows.parts, first->rows.part_count,
-                                          feeds->wanted.seed, feeds->wanted.is_shuffled);
-    for (int i = 0; i < feeds->mesh->input_count; i++)
-        if (feeds->feeds[i].rows.file_count && !feeds->feeds[i].input->whole)
-            feeds->feeds[i].order = order;
+    for (int i = 0; i < feeds->mesh->input_count; i++) {
+        MwFeed *feed = &feeds->feeds[i];
+        if (feed->rows.file_count)
+            feed->order =
+                mw_row_order(feeds->arena, feed->rows.parts, feed->rows.part_count,
+                             feeds->wanted.seed, feeds->wanted.is_shuffled && !feed->input->whole);
+    }
     return true;
 }
 
@@ -305,7 +303,7 @@ static bool open_feed(MwFeeds *feeds, const char *text, MwFault *fault)
                                "npz:FILE,... or random");
 }
 
-/* Finds an array with rows of the input's shape in an archive. */
+/* Finds an array with rows of the input's shape in a file, if that is an archive. */
 static void find_array(MwFeeds *feeds, const MwFeedFile *archive, const MwPlanInput *input,
                        MwFeedHint *hint)
 {
@@ -333,10 +331,8 @@ static bool refuse_input(MwFeeds *feeds, const MwPlanInput *input, MwFault *faul
     for (int i = 0; i < feeds->rows.count; i++)
         if (feeds->rows.at[i].rows.source.kind == MW_ROWS_TOKENS)
             hint.tokens = feeds->rows.at[i].rows.files[0].file.path;
-    for (int i = 0; i < feeds->wanted.count; i++)
-        for (int f = 0; f < feeds->files.count && strncmp(feeds->wanted.texts[i], "npz:", 4) == 0;
-             f++)
-            find_array(feeds, &feeds->files.at[f], input, &hint);
+    for (int i = 0; i < feeds->files.count && !hint.array; i++)
+        find_array(feeds, &feeds->files.at[i], input, &hint);
     return mw_no_data(input, &hint, fault);
 }
 

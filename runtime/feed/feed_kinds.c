@@ -123,12 +123,11 @@ static void place_in_rows(const MwFeed *feed, int64_t step, int64_t element,
     mw_feed_rows_place(&feed->rows, number, element % feed->row, text);
 }
 
-void mw_feed_in_rows(MwFeed *feed, const MwFeedRows *rows, const MwRowOrder *order)
+void mw_feed_in_rows(MwFeed *feed, const MwFeedRows *rows)
 {
     feed->fill = fill_rows;
     feed->place = place_in_rows;
     feed->rows = *rows;
-    feed->order = *order;
 }
 
 /* ---- Random numbers ---- */

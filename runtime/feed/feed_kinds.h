@@ -28,8 +28,8 @@ struct MwFeed {
 /* Each initializes `feed`, whose input, seed and row are set. False after a fault. */
 bool mw_feed_lm(MwFeed *feed, const MwFeedFile *file, int token_bytes, MwFault *fault);
 bool mw_feed_random(MwFeed *feed, int64_t bound, MwFault *fault);
-/* `order` is of the rows of all inputs of the batch; for an input that is no part of it, one of its
- * own, by which each step takes a row. */
-void mw_feed_in_rows(MwFeed *feed, const MwFeedRows *rows, const MwRowOrder *order);
+/* Who calls it sets `order`, too: that of the rows of all inputs of the batch; for an input that is
+ * no part of it, one of its own, by which each step takes a row. */
+void mw_feed_in_rows(MwFeed *feed, const MwFeedRows *rows);
 
 #endif
