@@ -251,10 +251,12 @@ static bool unpack(const MwFeedFile *archive, const MwMember *member, int64_t of
 {
     char path[4096];
     z_stream stream = {0};
-    if ((size_t)snprintf(path, sizeof path, "%s/meshwright-XXXXXX", mw_file_scratch()) >=
-        sizeof path)
-        return cannot_unpack(file, "the path is too long", fault);
-    file->descriptor = mkostemp(path, O_CLOEXEC);
+    do {
+        if ((size_t)snprintf(path, sizeof path, "%s/meshwright-XXXXXX", mw_file_scratch()) >=
+            sizeof path)
+            return cannot_unpack(file, "the path is too long", fault);
+        file->descriptor = mkostemp(path, O_CLOEXEC);
+    } while (file->descriptor < 0 && mw_feed_file_allow_more());
     if (file->descriptor < 0)
         return cannot_unpack(file, strerror(errno), fault);
     unlink(path);
@@ -289,7 +291,9 @@ bool mw_archive_open(MwArena *arena, const MwFeedFile *archive, const MwMember *
     if (member->bytes != member->packed_bytes)
         return is_broken(archive, "a stored member has two sizes", fault);
     file->begin = offset;
-    file->descriptor = fcntl(archive->descriptor, F_DUPFD_CLOEXEC, 0);
+    do
+        file->descriptor = fcntl(archive->descriptor, F_DUPFD_CLOEXEC, 0);
+    while (file->descriptor < 0 && mw_feed_file_allow_more());
     return file->descriptor >= 0 ||
            mw_fault_set(fault, "cannot read %s: %s", file->path, strerror(errno));
 }

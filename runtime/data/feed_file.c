@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,10 +13,23 @@ static bool cannot(const MwFeedFile *file, MwFault *fault)
     return mw_fault_set(fault, "cannot read %s: %s", file->path, strerror(errno));
 }
 
+bool mw_feed_file_allow_more(void)
+{
+    struct rlimit limit;
+    if (errno != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+        limit.rlim_cur >= limit.rlim_max)
+        return false;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit) == 0;
+}
+
 bool mw_feed_file_open(MwFeedFile *file, const char *path, MwFault *fault)
 {
     struct stat info;
-    *file = (MwFeedFile){path, open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), 0};
+    *file = (MwFeedFile){.path = path};
+    do
+        file->descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (file->descriptor < 0 && mw_feed_file_allow_more());
     if (file->descriptor < 0)
         return cannot(file, fault);
     bool good = fstat(file->descriptor, &info) == 0 || cannot(file, fault);

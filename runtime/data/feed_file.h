@@ -13,6 +13,10 @@ typedef struct {
     int64_t begin; /* where it begins in what the descriptor is of, as a member of an archive */
 } MwFeedFile;
 
+/* A data set may have more files than shells let a process open. After a call that failed with
+ * errno EMFILE, takes the limit that the system sets. True if the call may be tried again. */
+bool mw_feed_file_allow_more(void);
+
 /* Regular files only, since each rank reads at positions of its own. */
 bool mw_feed_file_open(MwFeedFile *file, const char *path, MwFault *fault);
 /* Reads bytes [offset, offset + bytes), which the file had when it was opened. */
