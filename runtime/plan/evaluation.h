@@ -9,10 +9,10 @@
 #include "runtime/plan/plan.h"
 
 /* It shares with `plan` what it has in common. It has no outputs, and inputs of its own numbers. It
- * has passed mw_plan_check if `plan` has, but checking it costs little. */
+ * passes mw_plan_check if `plan` does. */
 const MwPlan *mw_plan_evaluation(MwArena *arena, const MwPlan *plan);
-/* Whether a step of the mesh writes the weight or state, which is not reset each step: a metric
- * depends on an instruction that does. */
+/* Whether a step of such a plan's mesh changes the weight or state for the steps after it: a metric
+ * depends on an instruction that writes it, and it is not reset each step. */
 bool mw_plan_changes(const MwPlanMesh *mesh, int weight);
 
 #endif
