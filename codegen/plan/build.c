@@ -570,7 +570,6 @@ MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *d
                        .schedule = staging->mesh_count == 1
                                        ? "none"
                                        : mw_pipeline_info(staging->schedule->kind)->name,
-                       .has_device = true,
                        .device_bytes = mw_device_bytes(compilation),
                        .model_flops = compilation->model_flops,
                        .model_peak_s = compilation->model_peak_s,

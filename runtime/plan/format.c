@@ -278,9 +278,9 @@ static const MwPlanField plan_fields[] = {
     FIELD("micro_batches", count, micro_batches),
     FIELD("schedule", string, schedule),
     FIELD("step_s", number, step_s),
-    FIELD("device_bytes", size, device_bytes, PRESENT(has_device)),
-    FIELD("model_flops", number, model_flops, PRESENT(has_device)),
-    FIELD("model_peak_s", number, model_peak_s, PRESENT(has_device)),
+    FIELD("device_bytes", size, device_bytes),
+    FIELD("model_flops", number, model_flops),
+    FIELD("model_peak_s", number, model_peak_s),
 };
 static const MwPlanPart plan_parts[] = {
     LIST(kernels, kernel_count, kernel_record),

@@ -15,7 +15,7 @@
 #include "base/tensor.h"
 #include "base/text.h"
 
-enum { MW_PLAN_VERSION = 5, MW_BUFFER_ALIGNMENT = 64 };
+enum { MW_PLAN_VERSION = 6, MW_BUFFER_ALIGNMENT = 64 };
 
 /* A range of the arena. A buffer is storage, not a value: an in-place kernel reads and writes the
  * same buffer, and the values of a chain of reshapes share one. A write covers the whole buffer, in
@@ -336,7 +336,6 @@ typedef struct {
     int micro_batches;
     const char *schedule; /* "1f1b", ...; "none" if there is one mesh */
     double step_s;        /* predicted time of a step: the schedule's timeline, then the update */
-    bool has_device;      /* it has the next three; a plan of an older compiler has not */
     int64_t device_bytes; /* memory of a device */
     /* of products, convolutions and attention in a step, without recomputation */
     double model_flops;

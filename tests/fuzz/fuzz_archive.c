@@ -22,8 +22,12 @@ static void read_member(MwArena *arena, const MwFeedFile *archive, const MwMembe
     MW_ASSERT(mw_feed_file_read(&file, 0, bytes, begin, &fault));
     MW_ASSERT(mw_feed_file_read(&file, file.bytes - bytes, bytes, begin, &fault));
     mw_feed_file_read(&file, 0, bytes, begin, &fault);
-    if (mw_npy_read(begin, file.bytes, &npy, &fault))
-        MW_ASSERT(npy.offset <= file.bytes);
+    if (mw_npy_read(begin, file.bytes, &npy, &fault)) {
+        int64_t elements = 1;
+        for (int d = 0; d < npy.rank; d++)
+            elements *= npy.dim[d];
+        MW_ASSERT(npy.offset + elements * npy.bytes <= file.bytes);
+    }
     mw_feed_file_close(&file);
 }
 

@@ -105,7 +105,7 @@ END_TEST
 static const struct {
     const char *from, *to, *message;
 } wrong[] = {
-    {"meshwright plan 5", "meshwright plan 6", "p.plan:1:17: error: this plan is of version 6"},
+    {"meshwright plan 6", "meshwright plan 7", "p.plan:1:17: error: this plan is of version 7"},
     {"meshwright", "meshlight", "p.plan:1:1: error: this is no meshwright plan"},
     {"ranks=2", "ranks=-2", "'ranks' should be a whole number from 0"},
     {"ranks=2", "ranks=4294967298", "'ranks' should be a whole number from 0"},

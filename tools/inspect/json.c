@@ -254,8 +254,6 @@ static void put_summary(MwJson *json, const MwPlan *plan)
 {
     mw_json_field_string(json, "parallelism", mw_inspect_parallelism(json->arena, plan));
     mw_json_field_int(json, "zero", mw_inspect_plan_zero_level(plan));
-    if (!plan->has_device)
-        return;
     mw_json_field_int(json, "device_bytes", plan->device_bytes);
     mw_json_field_double(json, "model_flops", plan->model_flops);
     mw_json_field_double(json, "model_peak_s", plan->model_peak_s);

@@ -79,9 +79,7 @@ static const char *memory_text(MwArena *arena, const MwPlan *plan)
         recomputed += plan->stages[s].remat_layers;
     }
     mw_text_printf(&text, "%s", mw_bytes_text(arena, (double)most));
-    if (plan->has_device)
-        mw_text_printf(&text, " of %s", mw_bytes_text(arena, (double)plan->device_bytes));
-    mw_text_add(&text, " per device");
+    mw_text_printf(&text, " of %s per device", mw_bytes_text(arena, (double)plan->device_bytes));
     if (zero)
         mw_text_printf(&text, ", ZeRO %d", zero);
     if (recomputed)
