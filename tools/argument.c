@@ -46,6 +46,14 @@ double mw_argument_seconds(const struct argp_state *state, const char *text)
     return value;
 }
 
+MwDefine mw_argument_define(const struct argp_state *state, MwArena *arena, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1])
+        argp_error(state, "-D wants SIZE=VALUE, not '%s'", text);
+    return (MwDefine){mw_arena_strndup(arena, text, (size_t)(equals - text)), equals + 1};
+}
+
 void mw_result_write(const char *path, const MwText *text, MwDiags *diags)
 {
     bool good;

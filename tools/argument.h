@@ -6,6 +6,7 @@
 
 #include "base/diag.h"
 #include "base/text.h"
+#include "frontend/define.h"
 
 #include <argp.h>
 
@@ -17,6 +18,9 @@ int mw_argument_choice(const struct argp_state *state, const char *what, const c
 
 /* A time limit in seconds: more than 0, at most 1e9. */
 double mw_argument_seconds(const struct argp_state *state, const char *text);
+
+/* The SIZE=VALUE of -D; its texts live in `arena` and in `text`. */
+MwDefine mw_argument_define(const struct argp_state *state, MwArena *arena, const char *text);
 
 /* Writes `text` to the file `path`, or to standard output if that is NULL. An error is added. */
 void mw_result_write(const char *path, const MwText *text, MwDiags *diags);

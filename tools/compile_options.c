@@ -127,15 +127,6 @@ static int64_t parse_bytes(struct argp_state *state, const char *text)
     return 0;
 }
 
-static void parse_define(MwToolOptions *options, struct argp_state *state, const char *text)
-{
-    const char *equals = strchr(text, '=');
-    if (!equals || equals == text || !equals[1])
-        argp_error(state, "-D wants SIZE=VALUE, not '%s'", text);
-    MwDefine define = {mw_arena_strndup(options->arena, text, (size_t)(equals - text)), equals + 1};
-    mw_vec_push(options->arena, &options->defines, define);
-}
-
 static MwType parse_precision(struct argp_state *state, const char *text)
 {
     MwType type;
@@ -164,7 +155,8 @@ static error_t parse_model_option(int key, char *arg, struct argp_state *state)
     MwToolOptions *options = state->input;
     switch (key) {
     case 'D':
-        parse_define(options, state, arg);
+        mw_vec_push(options->arena, &options->defines,
+                    mw_argument_define(state, options->arena, arg));
         return 0;
     case OPTION_PRECISION:
         options->precision = parse_precision(state, arg);

@@ -35,18 +35,7 @@ static const struct argp_option option_list[] = {
 /* Whether the model is a flat one already, and not an ONNX file. */
 static bool is_graph(const char *path)
 {
-    static const char end[] = ".graph";
-    const size_t length = strlen(path);
-    return length > strlen(end) && strcmp(path + length - strlen(end), end) == 0;
-}
-
-static void add_define(Options *options, const struct argp_state *state, char *text)
-{
-    char *equals = strchr(text, '=');
-    if (!equals || equals == text)
-        argp_error(state, "-D wants SIZE=VALUE, not '%s'", text);
-    *equals = '\0';
-    mw_vec_push(options->arena, &options->defines, ((MwDefine){text, equals + 1}));
+    return mw_text_ends_in(path, ".graph");
 }
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
@@ -66,7 +55,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->is_flat = true;
         return 0;
     case 'D':
-        add_define(options, state, mw_arena_strdup(options->arena, arg));
+        mw_vec_push(options->arena, &options->defines,
+                    mw_argument_define(state, options->arena, arg));
         return 0;
     case ARGP_KEY_ARG:
         if (options->model)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/import/weights_file.h"
 
+#include "base/file.h"
 #include "base/new_file.h"
 #include "runtime/weights/safetensors.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The tensors of a model, in the order in which they are written. */
 static MwSafetensorsHeader make_header(MwArena *arena, const MwOnnxModel *model)
@@ -23,28 +23,16 @@ static MwSafetensorsHeader make_header(MwArena *arena, const MwOnnxModel *model)
     return mw_safetensors_header(arena, tensors, model->weight_count);
 }
 
-static bool write_all(int fd, const void *data, size_t bytes)
-{
-    for (const char *at = data; bytes > 0;) {
-        const ssize_t wrote = write(fd, at, bytes);
-        if (wrote < 0)
-            return false;
-        at += wrote;
-        bytes -= (size_t)wrote;
-    }
-    return true;
-}
-
 bool mw_weights_file_write(const char *path, const MwOnnxModel *model, MwDiags *diags)
 {
     MwArena *arena = mw_arena_new();
     const MwSafetensorsHeader header = make_header(arena, model);
     MwNewFile file;
     bool open = mw_new_file_open(&file, path);
-    bool good = open && write_all(file.fd, header.text, header.bytes);
+    bool good = open && mw_file_write_bytes(file.fd, header.text, header.bytes);
     for (int i = 0; good && i < model->weight_count; i++)
-        good = write_all(file.fd, model->weights[i].data,
-                         (size_t)mw_tensor_bytes(&model->weights[i].type));
+        good = mw_file_write_bytes(file.fd, model->weights[i].data,
+                                   (size_t)mw_tensor_bytes(&model->weights[i].type));
     if (open && !good)
         mw_new_file_drop(&file);
     good = good && mw_new_file_keep(&file, 0644);
