@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "frontend/onnx/names.h"
 
+#include "frontend/syntax/parse.h"
+#include "frontend/terms/names.h"
+
 #include <ctype.h>
 #include <string.h>
 
 enum { MAX_PATH_BYTES = 1000 };
 
 static const char scopes_key[] = "pkg.torch.onnx.name_scopes";
-
-/* What cannot be a name alone: words of the language and names with a fixed meaning. */
-static const char *const words[] = {
-    "and",       "as",     "assign", "block", "collect", "else", "false", "for",
-    "if",        "import", "in",     "input", "model",   "not",  "or",    "output",
-    "precision", "repeat", "return", "scan",  "show",    "size", "state", "train",
-    "true",      "weight", "with",   "f32",   "bf16",    "f16",  "i32",   "i64",
-    "i8",        "u8",     "bool",   "pi",    "inf",     "nan",
-};
-
-static bool is_word(const char *name)
-{
-    for (int i = 0; i < MW_COUNT(words); i++)
-        if (strcmp(words[i], name) == 0)
-            return true;
-    return false;
-}
 
 const char *mw_onnx_clean_name(MwInterner *interner, const char *text)
 {
@@ -42,7 +28,7 @@ const char *mw_onnx_clean_name(MwInterner *interner, const char *text)
     while (length > 0 && name[length - 1] == '.')
         length--;
     name[length] = '\0';
-    if (length == 0 || is_word(name))
+    if (length == 0 || !mw_text_is_name(name) || mw_name_is_predefined(name))
         strcat(name, "_");
     return mw_intern(interner, name);
 }
