@@ -74,6 +74,7 @@ typedef struct {
     MW_VEC(MwOnnxValue *) inputs, outputs, initializers;
     MW_VEC(MwOnnxNode *) nodes;
     MwOnnxSymbols symbols;
+    const MwOnnxSymbols *given; /* sizes whose defaults are given */
 } MwOnnxGraph;
 
 /* ---- read.c ---- */
@@ -83,9 +84,12 @@ typedef struct {
 const MwOnnx__ModelProto *mw_onnx_unpack(MwArena *arena, const void *data, size_t bytes,
                                          const char *path, MwDiags *diags);
 
-/* Fills the graph of a model; its arena, interner, diags, path and the symbols that have a value
- * are given. False after errors. */
+/* Fills the graph of a model; its arena, interner, diags, path, the values that sizes are
+ * given, and the symbols of a reading before are given. False after errors. */
 bool mw_onnx_graph_read(MwOnnxGraph *graph, const MwOnnx__ModelProto *model);
+
+/* The symbol of the name; NULL: there is none. */
+MwOnnxSymbol *mw_onnx_symbol(const MwOnnxSymbols *symbols, const char *name);
 
 /* ---- attribute.c ---- */
 

@@ -252,11 +252,11 @@ static bool finish(MwOnnxImport *import, MwOnnxModel *model)
     return true;
 }
 
-/* Symbols that the command line gives a value. */
-static bool define_symbols(MwArena *arena, const MwOnnxFile *file, MwDiags *diags,
-                           MwOnnxSymbols *symbols)
+/* The sizes that the command line gives, of which the last of a name counts. */
+static bool read_defines(MwArena *arena, const MwOnnxFile *file, MwDiags *diags,
+                         MwOnnxSymbols *given)
 {
-    for (int i = 0; i < file->define_count; i++) {
+    for (int i = file->define_count - 1; i >= 0; i--) {
         char *end;
         const long long value = strtoll(file->defines[i].value, &end, 10);
         if (*end || value < 1 || value > (long long)1 << 31) {
@@ -264,10 +264,24 @@ static bool define_symbols(MwArena *arena, const MwOnnxFile *file, MwDiags *diag
                           file->defines[i].name, file->defines[i].value);
             return false;
         }
-        mw_vec_push(arena, symbols,
-                    ((MwOnnxSymbol){.name = file->defines[i].name, .value = value}));
+        mw_vec_push(arena, given, ((MwOnnxSymbol){.name = file->defines[i].name, .value = value}));
     }
     return true;
+}
+
+/* Sizes that are given are of the graph. */
+static bool check_given(const MwOnnxGraph *graph)
+{
+    for (int i = 0; i < graph->given->count; i++)
+        if (!mw_onnx_symbol(&graph->symbols, graph->given->at[i].name))
+            mw_diag_error(graph->diags, mw_span_none(), "%s leaves no size '%s' open", graph->path,
+                          graph->given->at[i].name);
+    if (!mw_diags_error_count(graph->diags))
+        return true;
+    for (int i = 0; i < graph->symbols.count; i++)
+        mw_diag_note(graph->diags, mw_span_none(), "it leaves '%s' open",
+                     graph->symbols.at[i].name);
+    return false;
 }
 
 bool mw_onnx_import(MwArena *arena, const MwOnnxFile *file, MwDiags *diags, MwOnnxModel *model)
@@ -275,18 +289,19 @@ bool mw_onnx_import(MwArena *arena, const MwOnnxFile *file, MwDiags *diags, MwOn
     *model = (MwOnnxModel){0};
     const MwOnnx__ModelProto *proto =
         mw_onnx_unpack(arena, file->data, file->bytes, file->path, diags);
-    MwOnnxSymbols symbols = {0};
-    if (!proto || !define_symbols(arena, file, diags, &symbols))
+    MwOnnxSymbols symbols = {0}, given = {0};
+    if (!proto || !read_defines(arena, file, diags, &given))
         return false;
     for (int round = 0; round <= MW_ONNX_MAX_SYMBOLS + 1; round++) {
         MwOnnxGraph graph = {.arena = arena,
                              .interner = mw_interner_new(arena),
                              .diags = diags,
                              .path = file->path,
-                             .symbols = symbols};
+                             .symbols = symbols,
+                             .given = &given};
         MwDiags *found = mw_diags_new(arena);
         graph.diags = found;
-        const bool good = mw_onnx_graph_read(&graph, proto);
+        const bool good = mw_onnx_graph_read(&graph, proto) && check_given(&graph);
         MwOnnxImport import = {.graph = &graph,
                                .arena = arena,
                                .interner = graph.interner,

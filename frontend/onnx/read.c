@@ -101,22 +101,31 @@ static bool read_initializer(MwOnnxGraph *graph, const MwOnnx__TensorProto *prot
 
 /* ---- Inputs ---- */
 
-static MwOnnxSymbol *find_symbol(MwOnnxGraph *graph, const char *name)
+MwOnnxSymbol *mw_onnx_symbol(const MwOnnxSymbols *symbols, const char *name)
 {
-    for (int i = 0; i < graph->symbols.count; i++)
-        if (strcmp(graph->symbols.at[i].name, name) == 0)
-            return &graph->symbols.at[i];
+    for (int i = 0; i < symbols->count; i++)
+        if (strcmp(symbols->at[i].name, name) == 0)
+            return &symbols->at[i];
     return NULL;
+}
+
+/* The symbol of a size, new if there is none yet. */
+static const MwOnnxSymbol *symbol_named(MwOnnxGraph *graph, const char *name, bool is_batch)
+{
+    const MwOnnxSymbol *symbol = mw_onnx_symbol(&graph->symbols, name);
+    if (symbol)
+        return symbol;
+    const MwOnnxSymbol *given = mw_onnx_symbol(graph->given, name);
+    const int64_t value = given ? given->value : is_batch ? 1 : SYMBOL_DEFAULT;
+    mw_vec_push(graph->arena, &graph->symbols, ((MwOnnxSymbol){.name = name, .value = value}));
+    return &mw_vec_last(&graph->symbols);
 }
 
 /* The size that a name stands for. */
 static MwOnnxDim symbol_dim(MwOnnxGraph *graph, const char *param, bool is_batch)
 {
     const char *name = mw_onnx_clean_name(graph->interner, param);
-    if (!find_symbol(graph, name))
-        mw_vec_push(graph->arena, &graph->symbols,
-                    ((MwOnnxSymbol){.name = name, .value = is_batch ? 1 : SYMBOL_DEFAULT}));
-    const MwOnnxSymbol *symbol = find_symbol(graph, name);
+    const MwOnnxSymbol *symbol = symbol_named(graph, name, is_batch);
     const int index = (int)(symbol - graph->symbols.at);
     return symbol->is_fixed || index >= MW_ONNX_MAX_SYMBOLS
                ? mw_onnx_dim(symbol->value)
