@@ -41,12 +41,29 @@ static bool write_outline(MwArena *arena, const MwGraph *graph, const MwItems *f
            (!with_batch || has_batch(arena, graph->interner, &source, &outline));
 }
 
-bool mw_import_source(MwArena *arena, const MwSource *source, MwText *text, MwDiags *diags)
+/* The graph of a model and its items; NULL after errors. */
+static const MwGraph *read_flat(MwArena *arena, const MwSource *source, MwItems *items,
+                                MwDiags *diags)
 {
     MwInterner *interner = mw_interner_new(arena);
-    MwItems flat = {0};
     const MwGraph *graph = mw_graph_parse(arena, interner, source, NULL, 0, diags);
-    if (!graph || !mw_source_parse(arena, interner, source, diags, &flat))
+    return graph && mw_source_parse(arena, interner, source, diags, items) ? graph : NULL;
+}
+
+bool mw_import_flat(MwArena *arena, const MwSource *source, MwText *text, MwDiags *diags)
+{
+    MwItems flat = {0};
+    if (!read_flat(arena, source, &flat, diags))
+        return false;
+    mw_items_print(text, &flat);
+    return true;
+}
+
+bool mw_import_source(MwArena *arena, const MwSource *source, MwText *text, MwDiags *diags)
+{
+    MwItems flat = {0};
+    const MwGraph *graph = read_flat(arena, source, &flat, diags);
+    if (!graph)
         return false;
     MwText written = {.arena = arena};
     if (!write_outline(arena, graph, &flat, source->name, true, &written) &&

@@ -12,7 +12,10 @@
  * those of the model are some. */
 bool mw_import_source(MwArena *arena, const MwSource *source, MwText *text, MwDiags *diags);
 
-/* The same for the file `path`. */
+/* Adds the flat model `source` itself, formatted. False after errors. */
+bool mw_import_flat(MwArena *arena, const MwSource *source, MwText *text, MwDiags *diags);
+
+/* mw_import_source for the file `path`. */
 bool mw_import_file(MwArena *arena, const char *path, MwText *text, MwDiags *diags);
 
 #endif

@@ -125,59 +125,16 @@ static const char *new_name(Printer *printer, const char *module, const char *lo
 
 /* ---- Expressions ---- */
 
-/* How tightly operators bind, from the loosest on; what is no operator binds tightest. */
-typedef enum { OF_LOGIC, OF_COMPARISON, OF_SUM, OF_PRODUCT, OF_SIGN, OF_POWER, OF_CALL } Binding;
+static void print_term(Printer *printer, const MwOnnxTerm *term);
 
-static const struct {
-    const char *sign;
-    Binding binding;
-} signs[] = {
-    {" and ", OF_LOGIC},     {" or ", OF_LOGIC},      {" == ", OF_COMPARISON},
-    {" != ", OF_COMPARISON}, {" <= ", OF_COMPARISON}, {" >= ", OF_COMPARISON},
-    {" < ", OF_COMPARISON},  {" > ", OF_COMPARISON},  {" + ", OF_SUM},
-    {" - ", OF_SUM},         {" * ", OF_PRODUCT},     {" / ", OF_PRODUCT},
-    {" // ", OF_PRODUCT},    {" % ", OF_PRODUCT},     {" @ ", OF_PRODUCT},
-    {" ** ", OF_POWER},
-};
-
-/* The loosest operator of a text outside of brackets. */
-static Binding loosest(const char *text)
+/* An operand that is an expression stands in brackets where an operator may be beside it: behind #,
+ * and not behind $. */
+static void print_operand(Printer *printer, const MwOnnxTerm *term, char place)
 {
-    Binding binding = *text == '-' ? OF_SIGN : strncmp(text, "not ", 4) == 0 ? OF_LOGIC : OF_CALL;
-    int depth = 0;
-    for (const char *c = text; *c; c++) {
-        depth += (*c == '(' || *c == '[') - (*c == ')' || *c == ']');
-        for (int i = 0; depth == 0 && *c == ' ' && i < MW_COUNT(signs); i++)
-            if (strncmp(c, signs[i].sign, strlen(signs[i].sign)) == 0 && signs[i].binding < binding)
-                binding = signs[i].binding;
-    }
-    return binding;
-}
-
-static void print_term(Printer *printer, const MwOnnxTerm *term, Binding around);
-
-/* How tightly an operand must bind to stand at a place of a text without brackets: more than the
- * signs beside it, or as much on the left, since operators group from there. */
-static Binding binding_at(const char *text, const char *at)
-{
-    Binding least = OF_LOGIC;
-    if (*at == '$')
-        return OF_LOGIC;
-    const char *end = at + 1 + strspn(at + 1, "0123456789");
-    for (int i = 0; i < MW_COUNT(signs); i++) {
-        const size_t length = strlen(signs[i].sign);
-        const Binding binding = signs[i].binding;
-        const bool before =
-            (size_t)(at - text) >= length && strncmp(at - length, signs[i].sign, length) == 0;
-        const bool after = strncmp(end, signs[i].sign, length) == 0;
-        const bool groups = binding == OF_SUM || binding == OF_PRODUCT;
-        if (before || (after && !groups))
-            least = binding + 1 > least ? binding + 1 : least;
-        else if (after)
-            least = binding > least ? binding : least;
-    }
-    const bool after_sign = at > text && (at[-1] == '-' || strncmp(text, "not ", 4) == 0);
-    return after_sign ? OF_CALL : least;
+    const bool bracket = place == '#' && is_inline(term);
+    mw_text_add(printer->text, bracket ? "(" : "");
+    print_term(printer, term);
+    mw_text_add(printer->text, bracket ? ")" : "");
 }
 
 static void print_expression(Printer *printer, const MwOnnxTerm *term)
@@ -188,25 +145,20 @@ static void print_expression(Printer *printer, const MwOnnxTerm *term)
             mw_text_add_n(printer->text, at, 1);
             continue;
         }
-        print_term(printer, term->operands[operand], binding_at(term->text, at));
+        print_operand(printer, term->operands[operand], *at);
         while (isdigit((unsigned char)at[1]))
             at++;
     }
 }
 
-static void print_term(Printer *printer, const MwOnnxTerm *term, Binding around)
+static void print_term(Printer *printer, const MwOnnxTerm *term)
 {
-    if (!is_inline(term)) {
+    if (!is_inline(term))
         mw_text_add(printer->text, term->name);
-        return;
-    }
-    const bool bracket = around > OF_LOGIC && loosest(term->text) < around;
-    mw_text_add(printer->text, bracket ? "(" : "");
-    if (term->kind == MW_ONNX_TERM_NUMBER)
+    else if (term->kind == MW_ONNX_TERM_NUMBER)
         mw_text_add(printer->text, term->text);
     else
         print_expression(printer, term);
-    mw_text_add(printer->text, bracket ? ")" : "");
 }
 
 /* ---- Statements ---- */
@@ -295,12 +247,14 @@ static void print_statements(Printer *printer, const MwOnnxTerm *term, const cha
 {
     mw_text_add(printer->text, "  ");
     for (const char *at = term->text; *at; at++) {
-        if (*at == '@' && isdigit((unsigned char)at[1]))
+        if (*at == '@' && isdigit((unsigned char)at[1])) {
             mw_text_add(printer->text, names[*++at - '0']);
-        else if (operand_at(at) >= 0)
-            print_term(printer, term->operands[*++at - '0'], OF_LOGIC);
-        else
+        } else if (operand_at(at) >= 0) {
+            print_operand(printer, term->operands[at[1] - '0'], *at);
+            at++;
+        } else {
             mw_text_add(printer->text, *at == '\n' ? "\n  " : (const char[]){*at, '\0'});
+        }
     }
     mw_text_add(printer->text, "\n");
 }

@@ -6,7 +6,8 @@
 #include "frontend/onnx/emit.h"
 
 /* Adds the model, without what no output needs. `outputs` are the terms of the graph's outputs. A
- * term that one term of its module uses is printed within it, unless the expression gets long. */
+ * term that one term of its module uses is printed within it, in brackets
+ * whether it needs them or not, unless the expression gets long. */
 void mw_onnx_print(MwText *text, MwOnnxImport *import, MwOnnxTerm *const *outputs);
 
 #endif

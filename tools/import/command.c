@@ -92,9 +92,7 @@ static bool import_onnx(const Options *options, MwText *text, MwDiags *diags)
         (options->train && !mw_import_train(options->arena, &model, options->train, diags)))
         return false;
     const MwSource flat = {.name = options->model, .text = model.text, .bytes = model.bytes};
-    if (options->is_flat)
-        mw_text_add_n(text, model.text, model.bytes);
-    else if (!mw_import_source(options->arena, &flat, text, diags))
+    if (!(options->is_flat ? mw_import_flat : mw_import_source)(options->arena, &flat, text, diags))
         return false;
     return !options->weights || mw_weights_file_write(options->weights, &model, diags);
 }
