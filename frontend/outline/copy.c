@@ -9,18 +9,9 @@
 
 #include <string.h>
 
-MwExpr *mw_new_expr(MwArena *arena, MwExprKind kind)
-{
-    MwExpr *expr = MW_NEW(arena, MwExpr, 1);
-    expr->kind = kind;
-    return expr;
-}
-
 MwExpr *mw_new_name_expr(MwArena *arena, const char *name)
 {
-    MwExpr *expr = mw_new_expr(arena, MW_EXPR_NAME);
-    expr->text = name;
-    return expr;
+    return mw_new_name(arena, MW_EXPR_NAME, (MwName){.text = name});
 }
 
 MwExpr *mw_piece_operand(MwLineWriter *writer, MwPiece *piece, int value)
@@ -110,15 +101,10 @@ static MwExpr *as_operator(const MwExprCopy *copy, MwExpr *call)
 {
     const MwArgs *args = &call->call.args;
     const bool has_two = args->count == 2 && !args->at[0].key.text && !args->at[1].key.text;
-    for (int i = 0; i < MW_COUNT(operators) && has_two; i++) {
-        if (strcmp(call->call.callee.text, operators[i].function) != 0)
-            continue;
-        MwExpr *expr = mw_new_expr(copy->writer->outliner->arena, MW_EXPR_BINARY);
-        expr->binary.op = operators[i].op;
-        expr->binary.left = args->at[0].value;
-        expr->binary.right = args->at[1].value;
-        return expr;
-    }
+    for (int i = 0; i < MW_COUNT(operators) && has_two; i++)
+        if (strcmp(call->call.callee.text, operators[i].function) == 0)
+            return mw_new_binary(copy->writer->outliner->arena, operators[i].op, args->at[0].value,
+                                 args->at[1].value);
     return call;
 }
 

@@ -4,6 +4,7 @@
 #include "base/init.h"
 #include "base/text.h"
 #include "frontend/functions/functions.h"
+#include "frontend/syntax/make.h"
 
 #include <string.h>
 
@@ -321,12 +322,10 @@ static void read_let(Reader *reader, const MwStatement *statement)
 static void add_outside(Reader *reader, const MwStatement *like, MwName name, const MwExpr *value)
 {
     MwArena *arena = reader->flat->arena;
-    MwStatement *statement = MW_NEW(arena, MwStatement, 1);
-    MwExpr *expr = MW_NEW(arena, MwExpr, 1);
-    *expr = (MwExpr){.kind = MW_EXPR_NAME, .span = name.span, .text = name.text};
+    MwStatement *statement = mw_new_statement(arena, like->kind, like->span);
+    MwExpr *expr = mw_new_name(arena, MW_EXPR_NAME, name);
     if (value)
         *expr = *value;
-    *statement = (MwStatement){.kind = like->kind, .span = like->span};
     statement->annotations = value ? (MwArgs){0} : like->annotations;
     mw_vec_push(arena, &statement->let.targets, name);
     statement->let.value = expr;

@@ -64,9 +64,11 @@ static MwExpr *scope_expr(const MwLineWriter *writer, const char *path)
         is_name &= strcmp(path, values[i]) != 0;
     const bool is_number = *path && strspn(path, "0123456789") == strlen(path) &&
                            strlen(path) < 9 && (path[0] != '0' || !path[1]);
-    MwExpr *expr = mw_new_expr(writer->outliner->arena, is_name     ? MW_EXPR_NAME
-                                                        : is_number ? MW_EXPR_INT
-                                                                    : MW_EXPR_TEXT);
+    MwExpr *expr = mw_new_expr(writer->outliner->arena,
+                               is_name     ? MW_EXPR_NAME
+                               : is_number ? MW_EXPR_INT
+                                           : MW_EXPR_TEXT,
+                               mw_span_none());
     if (is_number)
         expr->i = atoi(path);
     else
@@ -83,9 +85,7 @@ static void add_annotation(const MwLineWriter *writer, MwArgs *annotations, cons
 
 static MwStatement *new_statement(const MwLineWriter *writer, MwStatementKind kind)
 {
-    MwStatement *statement = MW_NEW(writer->outliner->arena, MwStatement, 1);
-    statement->kind = kind;
-    return statement;
+    return mw_new_statement(writer->outliner->arena, kind, mw_span_none());
 }
 
 static MwOutlineLine *add_line(MwLineWriter *writer, MwStatement *statement, const MwPiece *piece)
@@ -384,7 +384,7 @@ static void make_call(MwLineWriter *writer, const MwLinePlace *place, const MwMo
     piece->scope = strcmp(path, class->name) == 0 ? NULL : path;
     piece->is_step = isdigit((unsigned char)*last);
     piece->wanted = piece->is_step ? NULL : mw_intern(outliner->interner, last);
-    piece->expr = mw_new_expr(outliner->arena, MW_EXPR_CALL);
+    piece->expr = mw_new_expr(outliner->arena, MW_EXPR_CALL, mw_span_none());
     piece->expr->call.callee.text = class->name;
     MwArgs *args = &piece->expr->call.args;
     for (int j = 0; j < unit->inputs.count; j++)
@@ -446,7 +446,7 @@ static const char *add_size(MwLineWriter *writer, const char *path, int count)
     } while (!mw_outliner_is_free(outliner, name) || mw_name_map_find(&outliner->file_names, name));
     *slot = (void *)suffix;
     mw_name_map_add(&outliner->taken, name);
-    MwExpr *value = mw_new_expr(outliner->arena, MW_EXPR_INT);
+    MwExpr *value = mw_new_expr(outliner->arena, MW_EXPR_INT, mw_span_none());
     value->i = count;
     mw_vec_push(outliner->arena, &outliner->sizes,
                 ((MwItem){.kind = MW_ITEM_SIZE, .name.text = name, .value = value}));
@@ -532,7 +532,7 @@ static void write_return(MwLineWriter *writer, const MwInts *outputs)
         for (int i = 0; i < outputs->count; i++)
             mw_vec_push(writer->outliner->arena, &statement->results,
                         mw_piece_operand(writer, &piece, outputs->at[i]));
-        piece.expr = mw_new_expr(writer->outliner->arena, MW_EXPR_LIST);
+        piece.expr = mw_new_expr(writer->outliner->arena, MW_EXPR_LIST, mw_span_none());
         piece.expr->list = statement->results;
         if (outputs->count == 1 || !part_expr(writer, &piece, outputs))
             break;

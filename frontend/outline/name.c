@@ -240,8 +240,7 @@ static void give_name(Namer *namer, const Scope *scope, int value, const char *n
 static void add_copy(Namer *namer, MwBody *out, const char *target, const char *name)
 {
     MwArena *arena = namer->outliner->arena;
-    MwStatement *statement = MW_NEW(arena, MwStatement, 1);
-    statement->kind = MW_STATEMENT_LET;
+    MwStatement *statement = mw_new_statement(arena, MW_STATEMENT_LET, mw_span_none());
     mw_vec_push(arena, &statement->let.targets, ((MwName){.text = target}));
     statement->let.value = mw_new_name_expr(arena, name);
     mw_vec_push(arena, out, statement);

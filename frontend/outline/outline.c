@@ -195,7 +195,7 @@ static void add_batch(MwOutliner *outliner)
     outliner->batch = mw_intern(outliner->interner, MW_OUTLINE_BATCH);
     if (!mw_outliner_is_free(outliner, outliner->batch))
         return;
-    MwExpr *value = mw_new_expr(outliner->arena, MW_EXPR_INT);
+    MwExpr *value = mw_new_expr(outliner->arena, MW_EXPR_INT, mw_span_none());
     value->i = mw_flat_find_batch(outliner->flat);
     if (!value->i)
         return;

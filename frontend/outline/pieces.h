@@ -4,6 +4,7 @@
 #define MW_FRONTEND_OUTLINE_PIECES_H
 
 #include "frontend/outline/outliner.h"
+#include "frontend/syntax/make.h"
 
 /* An expression, the values that it names, and what else matters where it may stand. */
 typedef struct MwPiece MwPiece;
@@ -44,7 +45,7 @@ typedef struct {
     MwPiece *piece;     /* that the copy is for */
 } MwExprCopy;
 
-MwExpr *mw_new_expr(MwArena *arena, MwExprKind kind);
+/* A NAME. */
 MwExpr *mw_new_name_expr(MwArena *arena, const char *name);
 
 /* Copies an expression, which may be NULL; the elements of a list; the values of arguments. */

@@ -21,6 +21,7 @@
 
 %code {
 #include "base/text.h"
+#include "frontend/syntax/make.h"
 
 #include <string.h>
 
@@ -31,18 +32,6 @@
 #define YYINITDEPTH 200
 #define YYMAXDEPTH 20000
 
-static MwExpr *new_expr(MwParse *parse, MwExprKind kind, MwSpan span);
-static MwExpr *new_unary(MwParse *parse, MwUnary op, MwExpr *operand, MwSpan span);
-static MwExpr *new_binary(MwParse *parse, MwBinary op, MwExpr *left, MwExpr *right);
-static MwExpr *new_name(MwParse *parse, MwExprKind kind, MwName name);
-static MwExpr *new_each(MwParse *parse, MwName name, MwExpr *over, MwExpr *value, MwSpan span);
-static MwExpr *new_index(MwParse *parse, MwExpr *of, const MwIndexItems *items, MwSpan span);
-static MwExpr *new_call(MwParse *parse, MwName callee, const MwArgs *args, MwSpan span);
-static MwStatement *new_statement(MwParse *parse, MwStatementKind kind, MwSpan span);
-static MwStatement *new_declare(MwParse *parse, MwStatementKind kind, MwName name, MwTypeExpr type,
-                                MwExpr *init);
-static MwStatement *new_choice(MwParse *parse, MwExpr *condition, const MwBody *yes,
-                               const MwBody *no);
 static MwStatement *new_return(MwParse *parse, const MwExprs *results, const MwArgs *annotations,
                                MwSpan span);
 static MwItem *add_item(MwParse *parse);
@@ -201,14 +190,14 @@ statements:
 statement:
     line NEWLINE
   | "repeat" source with body {
-        $$ = new_statement(parse, MW_STATEMENT_REPEAT, @2);
+        $$ = mw_new_statement(parse->arena, MW_STATEMENT_REPEAT, @2);
         $$->repeat.count = $2.value;
         $$->repeat.index = $2.name;
         $$->annotations = $3;
         $$->repeat.body = $4;
     }
   | "scan" sources with body {
-        $$ = new_statement(parse, MW_STATEMENT_SCAN, @2);
+        $$ = mw_new_statement(parse->arena, MW_STATEMENT_SCAN, @2);
         $$->scan.sources = $2;
         $$->annotations = $3;
         $$->scan.body = $4;
@@ -234,19 +223,19 @@ source:
   ;
 
 choice:
-    "if" expr body                    { $$ = new_choice(parse, $2, &$3, &(MwBody){0}); }
-  | "if" expr body "else" body        { $$ = new_choice(parse, $2, &$3, &$5); }
+    "if" expr body                    { $$ = mw_new_choice(parse->arena, $2, &$3, &(MwBody){0}); }
+  | "if" expr body "else" body        { $$ = mw_new_choice(parse->arena, $2, &$3, &$5); }
   | "if" expr body "else" choice {
         MwBody no = {0};
         mw_vec_push(parse->arena, &no, $5);
-        $$ = new_choice(parse, $2, &$3, &no);
+        $$ = mw_new_choice(parse->arena, $2, &$3, &no);
     }
   ;
 
 line:
     declaration with                  { $$ = $1; if ($$) $$->annotations = $2; }
   | targets "=" expr with {
-        $$ = new_statement(parse, MW_STATEMENT_LET, @1);
+        $$ = mw_new_statement(parse->arena, MW_STATEMENT_LET, @1);
         $$->let.targets = $1;
         $$->let.value = $3;
         $$->annotations = $4;
@@ -255,44 +244,44 @@ line:
         $$ = new_return(parse, &$2, &$3, @$);
     }
   | outside targets with {
-        $$ = new_statement(parse, $1, @2);
+        $$ = mw_new_statement(parse->arena, $1, @2);
         $$->let.targets = $2;
         $$->annotations = $3;
     }
   | outside NAME "=" expr with {
-        $$ = new_statement(parse, $1, @2);
+        $$ = mw_new_statement(parse->arena, $1, @2);
         mw_vec_push(parse->arena, &$$->let.targets, $2);
         $$->let.value = $4;
         $$->annotations = $5;
     }
   | "assign" NAME "=" expr {
-        $$ = new_statement(parse, MW_STATEMENT_ASSIGN, @2);
+        $$ = mw_new_statement(parse->arena, MW_STATEMENT_ASSIGN, @2);
         $$->assign.target = $2;
         $$->assign.value = $4;
     }
   | "collect" NAME "=" expr with {
-        $$ = new_statement(parse, MW_STATEMENT_COLLECT, @2);
+        $$ = mw_new_statement(parse->arena, MW_STATEMENT_COLLECT, @2);
         $$->collect.target = $2;
         $$->collect.value = $4;
         $$->annotations = $5;
     }
   | "precision" NAME {
-        $$ = new_statement(parse, MW_STATEMENT_PRECISION, @2);
+        $$ = mw_new_statement(parse->arena, MW_STATEMENT_PRECISION, @2);
         $$->precision = $2;
     }
   | "train" expr "with" expr options {
-        $$ = new_statement(parse, MW_STATEMENT_TRAIN, @$);
+        $$ = mw_new_statement(parse->arena, MW_STATEMENT_TRAIN, @$);
         $$->train.loss = $2;
         $$->train.optimizer = $4;
         $$->annotations = $5;
     }
   | "repeat" NAME "=" expr {
-        $$ = new_statement(parse, MW_STATEMENT_REPEATED, @2);
+        $$ = mw_new_statement(parse->arena, MW_STATEMENT_REPEATED, @2);
         $$->repeated.name = $2;
         $$->repeated.count = $4;
     }
   | "repeat" NAME "=" expr "with" "repeat" "=" expr {
-        $$ = new_statement(parse, MW_STATEMENT_REPEATED, @2);
+        $$ = mw_new_statement(parse->arena, MW_STATEMENT_REPEATED, @2);
         $$->repeated.name = $2;
         $$->repeated.count = $4;
         $$->repeated.parent = $8;
@@ -321,9 +310,15 @@ outside:
   ;
 
 declaration:
-    "input" NAME ":" type             { $$ = new_declare(parse, MW_STATEMENT_INPUT, $2, $4, NULL); }
-  | "weight" NAME ":" type "=" expr   { $$ = new_declare(parse, MW_STATEMENT_WEIGHT, $2, $4, $6); }
-  | "state" NAME ":" type "=" expr    { $$ = new_declare(parse, MW_STATEMENT_STATE, $2, $4, $6); }
+    "input" NAME ":" type {
+        $$ = mw_new_declare(parse->arena, MW_STATEMENT_INPUT, $2, $4, NULL);
+    }
+  | "weight" NAME ":" type "=" expr {
+        $$ = mw_new_declare(parse->arena, MW_STATEMENT_WEIGHT, $2, $4, $6);
+    }
+  | "state" NAME ":" type "=" expr {
+        $$ = mw_new_declare(parse->arena, MW_STATEMENT_STATE, $2, $4, $6);
+    }
   | "weight" NAME ":" type {
         mw_diag_error(parse->diags, @$,
                       "weight '%s' needs an initialiser, as in '= normal(0.02)' or '= zeros'",
@@ -376,7 +371,9 @@ annotations:
 /* A scope may have the name of a statement, as that of a scan does. */
 annotation:
     key "=" expr                      { $$ = (MwArg){$1, $3}; }
-  | key "=" word                      { $$ = (MwArg){$1, new_name(parse, MW_EXPR_NAME, $3)}; }
+  | key "=" word {
+        $$ = (MwArg){$1, mw_new_name(parse->arena, MW_EXPR_NAME, $3)};
+    }
   ;
 
 word:
@@ -437,126 +434,40 @@ arg:
   ;
 
 expr:
-    INT                               { $$ = new_expr(parse, MW_EXPR_INT, @$); $$->i = $1; }
-  | FLOAT                             { $$ = new_expr(parse, MW_EXPR_FLOAT, @$); $$->f = $1; }
-  | STRING                            { $$ = new_name(parse, MW_EXPR_TEXT, $1); }
-  | "true"                            { $$ = new_expr(parse, MW_EXPR_BOOL, @$); $$->b = true; }
-  | "false"                           { $$ = new_expr(parse, MW_EXPR_BOOL, @$); $$->b = false; }
-  | NAME                              { $$ = new_name(parse, MW_EXPR_NAME, $1); }
-  | "[" exprs_or_none "]"             { $$ = new_expr(parse, MW_EXPR_LIST, @$); $$->list = $2; }
-  | "[" "for" NAME "in" expr ":" expr "]" { $$ = new_each(parse, $3, $5, $7, @$); }
-  | expr "[" places trailing_comma "]" { $$ = new_index(parse, $1, &$3, @$); }
-  | "(" expr ")"                      { $$ = $2; $$->span = @$; }
-  | NAME "(" args_or_none ")"         { $$ = new_call(parse, $1, &$3, @$); }
-  | "and" "(" args_or_none ")"        { $$ = new_call(parse, $1, &$3, @$); }
-  | "or" "(" args_or_none ")"         { $$ = new_call(parse, $1, &$3, @$); }
-  | "-" expr %prec MINUS              { $$ = new_unary(parse, MW_UNARY_MINUS, $2, @$); }
-  | "not" expr                        { $$ = new_unary(parse, MW_UNARY_NOT, $2, @$); }
-  | expr "+" expr                     { $$ = new_binary(parse, MW_BINARY_ADD, $1, $3); }
-  | expr "-" expr                     { $$ = new_binary(parse, MW_BINARY_SUB, $1, $3); }
-  | expr "*" expr                     { $$ = new_binary(parse, MW_BINARY_MUL, $1, $3); }
-  | expr "/" expr                     { $$ = new_binary(parse, MW_BINARY_DIV, $1, $3); }
-  | expr "//" expr                    { $$ = new_binary(parse, MW_BINARY_FLOOR_DIV, $1, $3); }
-  | expr "%" expr                     { $$ = new_binary(parse, MW_BINARY_MOD, $1, $3); }
-  | expr "@" expr                     { $$ = new_binary(parse, MW_BINARY_MATMUL, $1, $3); }
-  | expr "**" expr                    { $$ = new_binary(parse, MW_BINARY_POW, $1, $3); }
-  | expr "<" expr                     { $$ = new_binary(parse, MW_BINARY_LT, $1, $3); }
-  | expr ">" expr                     { $$ = new_binary(parse, MW_BINARY_GT, $1, $3); }
-  | expr "<=" expr                    { $$ = new_binary(parse, MW_BINARY_LE, $1, $3); }
-  | expr ">=" expr                    { $$ = new_binary(parse, MW_BINARY_GE, $1, $3); }
-  | expr "==" expr                    { $$ = new_binary(parse, MW_BINARY_EQ, $1, $3); }
-  | expr "!=" expr                    { $$ = new_binary(parse, MW_BINARY_NE, $1, $3); }
-  | expr "and" expr                   { $$ = new_binary(parse, MW_BINARY_AND, $1, $3); }
-  | expr "or" expr                    { $$ = new_binary(parse, MW_BINARY_OR, $1, $3); }
+    INT                       { $$ = mw_new_expr(parse->arena, MW_EXPR_INT, @$); $$->i = $1; }
+  | FLOAT                     { $$ = mw_new_expr(parse->arena, MW_EXPR_FLOAT, @$); $$->f = $1; }
+  | STRING                    { $$ = mw_new_name(parse->arena, MW_EXPR_TEXT, $1); }
+  | "true"                    { $$ = mw_new_expr(parse->arena, MW_EXPR_BOOL, @$); $$->b = true; }
+  | "false"                   { $$ = mw_new_expr(parse->arena, MW_EXPR_BOOL, @$); $$->b = false; }
+  | NAME                      { $$ = mw_new_name(parse->arena, MW_EXPR_NAME, $1); }
+  | "[" exprs_or_none "]"     { $$ = mw_new_expr(parse->arena, MW_EXPR_LIST, @$); $$->list = $2; }
+  | "[" "for" NAME "in" expr ":" expr "]" { $$ = mw_new_each(parse->arena, $3, $5, $7, @$); }
+  | expr "[" places trailing_comma "]" { $$ = mw_new_index(parse->arena, $1, &$3, @$); }
+  | "(" expr ")"              { $$ = $2; $$->span = @$; }
+  | NAME "(" args_or_none ")" { $$ = mw_new_call(parse->arena, $1, &$3, @$); }
+  | "and" "(" args_or_none ")" { $$ = mw_new_call(parse->arena, $1, &$3, @$); }
+  | "or" "(" args_or_none ")" { $$ = mw_new_call(parse->arena, $1, &$3, @$); }
+  | "-" expr %prec MINUS      { $$ = mw_new_unary(parse->arena, MW_UNARY_MINUS, $2, @$); }
+  | "not" expr                { $$ = mw_new_unary(parse->arena, MW_UNARY_NOT, $2, @$); }
+  | expr "+" expr             { $$ = mw_new_binary(parse->arena, MW_BINARY_ADD, $1, $3); }
+  | expr "-" expr             { $$ = mw_new_binary(parse->arena, MW_BINARY_SUB, $1, $3); }
+  | expr "*" expr             { $$ = mw_new_binary(parse->arena, MW_BINARY_MUL, $1, $3); }
+  | expr "/" expr             { $$ = mw_new_binary(parse->arena, MW_BINARY_DIV, $1, $3); }
+  | expr "//" expr            { $$ = mw_new_binary(parse->arena, MW_BINARY_FLOOR_DIV, $1, $3); }
+  | expr "%" expr             { $$ = mw_new_binary(parse->arena, MW_BINARY_MOD, $1, $3); }
+  | expr "@" expr             { $$ = mw_new_binary(parse->arena, MW_BINARY_MATMUL, $1, $3); }
+  | expr "**" expr            { $$ = mw_new_binary(parse->arena, MW_BINARY_POW, $1, $3); }
+  | expr "<" expr             { $$ = mw_new_binary(parse->arena, MW_BINARY_LT, $1, $3); }
+  | expr ">" expr             { $$ = mw_new_binary(parse->arena, MW_BINARY_GT, $1, $3); }
+  | expr "<=" expr            { $$ = mw_new_binary(parse->arena, MW_BINARY_LE, $1, $3); }
+  | expr ">=" expr            { $$ = mw_new_binary(parse->arena, MW_BINARY_GE, $1, $3); }
+  | expr "==" expr            { $$ = mw_new_binary(parse->arena, MW_BINARY_EQ, $1, $3); }
+  | expr "!=" expr            { $$ = mw_new_binary(parse->arena, MW_BINARY_NE, $1, $3); }
+  | expr "and" expr           { $$ = mw_new_binary(parse->arena, MW_BINARY_AND, $1, $3); }
+  | expr "or" expr            { $$ = mw_new_binary(parse->arena, MW_BINARY_OR, $1, $3); }
   ;
 
 %%
-
-static MwExpr *new_expr(MwParse *parse, MwExprKind kind, MwSpan span)
-{
-    MwExpr *expr = MW_NEW(parse->arena, MwExpr, 1);
-    expr->kind = kind;
-    expr->span = span;
-    return expr;
-}
-
-static MwExpr *new_unary(MwParse *parse, MwUnary op, MwExpr *operand, MwSpan span)
-{
-    MwExpr *expr = new_expr(parse, MW_EXPR_UNARY, span);
-    expr->unary.op = op;
-    expr->unary.operand = operand;
-    return expr;
-}
-
-static MwExpr *new_binary(MwParse *parse, MwBinary op, MwExpr *left, MwExpr *right)
-{
-    MwExpr *expr = new_expr(parse, MW_EXPR_BINARY, mw_span_join(left->span, right->span));
-    expr->binary.op = op;
-    expr->binary.left = left;
-    expr->binary.right = right;
-    return expr;
-}
-
-static MwExpr *new_name(MwParse *parse, MwExprKind kind, MwName name)
-{
-    MwExpr *expr = new_expr(parse, kind, name.span);
-    expr->text = name.text;
-    return expr;
-}
-
-static MwExpr *new_each(MwParse *parse, MwName name, MwExpr *over, MwExpr *value, MwSpan span)
-{
-    MwExpr *expr = new_expr(parse, MW_EXPR_EACH, span);
-    expr->each.name = name;
-    expr->each.over = over;
-    expr->each.value = value;
-    return expr;
-}
-
-static MwExpr *new_index(MwParse *parse, MwExpr *of, const MwIndexItems *items, MwSpan span)
-{
-    MwExpr *expr = new_expr(parse, MW_EXPR_INDEX, span);
-    expr->index.of = of;
-    expr->index.items = *items;
-    return expr;
-}
-
-static MwExpr *new_call(MwParse *parse, MwName callee, const MwArgs *args, MwSpan span)
-{
-    MwExpr *expr = new_expr(parse, MW_EXPR_CALL, span);
-    expr->call.callee = callee;
-    expr->call.args = *args;
-    return expr;
-}
-
-static MwStatement *new_statement(MwParse *parse, MwStatementKind kind, MwSpan span)
-{
-    MwStatement *statement = MW_NEW(parse->arena, MwStatement, 1);
-    statement->kind = kind;
-    statement->span = span;
-    return statement;
-}
-
-static MwStatement *new_declare(MwParse *parse, MwStatementKind kind, MwName name, MwTypeExpr type,
-                                MwExpr *init)
-{
-    MwSpan end = init ? init->span : type.span;
-    MwStatement *statement = new_statement(parse, kind, mw_span_join(name.span, end));
-    statement->declare.name = name;
-    statement->declare.type = type;
-    statement->declare.init = init;
-    return statement;
-}
-
-static MwStatement *new_choice(MwParse *parse, MwExpr *condition, const MwBody *yes,
-                               const MwBody *no)
-{
-    MwStatement *statement = new_statement(parse, MW_STATEMENT_IF, condition->span);
-    statement->choice.condition = condition;
-    statement->choice.yes = *yes;
-    statement->choice.no = *no;
-    return statement;
-}
 
 /* What is returned cannot be pinned: a pin is of a value with a name. */
 static MwStatement *new_return(MwParse *parse, const MwExprs *results, const MwArgs *annotations,
@@ -569,7 +480,7 @@ static MwStatement *new_return(MwParse *parse, const MwExprs *results, const MwA
                           "'y = ... with ...', and return that");
             return NULL;
         }
-    MwStatement *statement = new_statement(parse, MW_STATEMENT_RETURN, span);
+    MwStatement *statement = mw_new_statement(parse->arena, MW_STATEMENT_RETURN, span);
     statement->results = *results;
     statement->annotations = *annotations;
     return statement;
