@@ -96,6 +96,14 @@ static const struct {
     {"eq", MW_BINARY_EQ},   {"ne", MW_BINARY_NE},
 };
 
+bool mw_function_is_operator(const char *name)
+{
+    for (int i = 0; i < MW_COUNT(operators); i++)
+        if (strcmp(name, operators[i].function) == 0)
+            return true;
+    return false;
+}
+
 /* A call as the operator that means the same, `x + y` for `add(x, y)`; itself if there is none. */
 static MwExpr *as_operator(const MwExprCopy *copy, MwExpr *call)
 {

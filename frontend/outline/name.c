@@ -4,6 +4,7 @@
  * nothing uses any more, if that name is `x`, or is carried through a repeat. */
 #include "frontend/outline/name.h"
 
+#include "frontend/functions/functions.h"
 #include "frontend/outline/pieces.h"
 #include "frontend/syntax/parse.h"
 #include "frontend/terms/names.h"
@@ -55,6 +56,14 @@ bool mw_outliner_is_free(MwOutliner *outliner, const char *name)
            mw_text_is_name(name);
 }
 
+/* Whether the name is that of a block or a function that calls are written with. It could be that
+ * of a value too, but `mean = mean(x)` is no good reading. */
+static bool is_called(const MwOutliner *outliner, const char *name)
+{
+    return mw_name_map_find(&outliner->file_names, name) ||
+           (mw_function_exists(name) && !mw_function_is_operator(name));
+}
+
 const char *mw_good_word(MwOutliner *outliner, const char *word)
 {
     if (isdigit((unsigned char)*word))
@@ -63,7 +72,8 @@ const char *mw_good_word(MwOutliner *outliner, const char *word)
         return mw_intern(outliner->interner, "out");
     if (!mw_text_is_name(word) || mw_name_is_predefined(word))
         return mw_intern_printf(outliner->interner, "%s_value", word);
-    return mw_intern(outliner->interner, word);
+    const char *name = mw_intern(outliner->interner, word);
+    return is_called(outliner, name) ? mw_intern_printf(outliner->interner, "%s_out", word) : name;
 }
 
 const char *mw_value_word(const MwOutliner *outliner, int value)

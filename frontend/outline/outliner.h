@@ -44,7 +44,7 @@ typedef struct {
     MwItems sizes;            /* counts of repeats */
     const char *batch;        /* the size of the batch */
     MwNameMap taken;          /* names that no value may have: sizes and words */
-    MwNameMap file_names;     /* of blocks, which no size should have besides */
+    MwNameMap file_names;     /* of blocks, which no size or value should have besides */
     MwNameMap size_suffixes;  /* of counts of repeats, by what is repeated */
     int *uses;                /* [values] in the body being written */
     struct MwPiece **pending; /* [values] expressions that their one use will hold (lines.c) */

@@ -53,6 +53,9 @@ MwExpr *mw_copy_expr(MwExprCopy *copy, const MwExpr *from);
 void mw_copy_list(MwExprCopy *copy, MwExprs *list);
 void mw_copy_args(MwExprCopy *copy, MwArgs *args);
 
+/* Whether calls of the function are written with an operator, as add(x, y) is x + y. */
+bool mw_function_is_operator(const char *name);
+
 /* The value as an operand of the piece: its own piece, which becomes part of it, or its name. */
 MwExpr *mw_piece_operand(MwLineWriter *writer, MwPiece *piece, int value);
 /* Constant `number` of the class, which is a parameter of it or itself. */
