@@ -1,45 +1,33 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `meshwright diff A B`. Exit statuses are those of diff(1). */
-#include "runtime/check/check.h"
 #include "tools/argument.h"
 #include "tools/commands.h"
 #include "tools/diff/differences.h"
+#include "tools/show_options.h"
 
 typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_COUNT } Format;
 
-static const char *const format_names[FORMAT_COUNT] = {"text", "json"};
+/* In the order of Format. */
+#define FORMATS "text|json"
 
 enum { STATUS_EQUAL, STATUS_DIFFERENT, STATUS_TROUBLE };
 
 typedef struct {
-    const char *plans[2], *output;
+    const char *plans[2];
     int plan_count;
-    Format format;
-    bool all;
+    MwShowOptions show;
 } Options;
 
-enum { OPTION_FORMAT = 256, OPTION_ALL };
-
 static const struct argp_option option_list[] = {
-    {"format", OPTION_FORMAT, "text|json", 0, "What to write (text)", 0},
-    {"all", OPTION_ALL, NULL, 0, "Show every layer, not one of those that are alike", 0},
-    {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0},
+    {MW_SHOW_FORMAT(FORMATS)},
+    {MW_SHOW_ALL("Show every layer, not one of those that are alike")},
+    {MW_SHOW_OUTPUT},
     {0}};
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     Options *options = state->input;
     switch (key) {
-    case OPTION_FORMAT:
-        options->format =
-            (Format)mw_argument_choice(state, "format", format_names, FORMAT_COUNT, arg);
-        return 0;
-    case OPTION_ALL:
-        options->all = true;
-        return 0;
-    case 'o':
-        options->output = arg;
-        return 0;
     case ARGP_KEY_ARG:
         if (options->plan_count == 2)
             argp_error(state, "two plans at a time: '%s' is a third", arg);
@@ -50,21 +38,15 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
             argp_error(state, "which two executables or plan files?");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return mw_show_parse(&options->show, key, arg, state);
     }
-}
-
-static const MwPlan *read_plan(MwArena *arena, const char *path, MwDiags *diags)
-{
-    const MwPlan *plan = mw_plan_read(arena, path, diags);
-    return plan && mw_plan_check(plan, diags) ? plan : NULL;
 }
 
 static void show(MwText *text, const MwDifferences *differences, const Options *options)
 {
-    switch (options->format) {
+    switch ((Format)options->show.format) {
     case FORMAT_TEXT:
-        mw_diff_print_text(text, differences, options->all);
+        mw_diff_print_text(text, differences, options->show.all);
         break;
     case FORMAT_JSON:
         mw_diff_print_json(text, differences, options->plans);
@@ -86,20 +68,20 @@ int mw_command_diff(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    Options options = {0};
+    Options options = {.show.formats = FORMATS};
     argp_err_exit_status = STATUS_TROUBLE;
     argp_parse(&argp, argc, argv, 0, NULL, &options);
 
     MwArena *arena = mw_arena_new();
     MwDiags *diags = mw_diags_new(arena);
     MwDifferences differences = {.arena = arena};
-    const MwPlan *a = read_plan(arena, options.plans[0], diags);
-    const MwPlan *b = read_plan(arena, options.plans[1], diags);
+    const MwPlan *a = mw_show_plan(arena, options.plans[0], diags);
+    const MwPlan *b = mw_show_plan(arena, options.plans[1], diags);
     if (a && b) {
         MwText text = {.arena = arena};
         mw_diff_plans(&differences, a, b);
         show(&text, &differences, &options);
-        mw_result_write(options.output, &text, diags);
+        mw_result_write(options.show.output, &text, diags);
     }
     mw_diags_print(diags, stderr);
     const int status = mw_diags_error_count(diags) ? STATUS_TROUBLE

@@ -1,43 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `meshwright inspect OUT|OUT.plan`. */
-#include "runtime/check/check.h"
 #include "tools/argument.h"
 #include "tools/commands.h"
 #include "tools/inspect/inspect.h"
+#include "tools/show_options.h"
 #include "tools/terminal.h"
 
 typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_DOT, FORMAT_HTML, FORMAT_COUNT } Format;
 
-static const char *const format_names[FORMAT_COUNT] = {"text", "json", "dot", "html"};
+/* In the order of Format. */
+#define FORMATS "text|json|dot|html"
 
 typedef struct {
-    const char *plan, *output;
-    Format format;
-    bool all;
+    const char *plan;
+    MwShowOptions show;
 } Options;
 
-enum { OPTION_FORMAT = 256, OPTION_ALL };
-
 static const struct argp_option option_list[] = {
-    {"format", OPTION_FORMAT, "text|json|dot|html", 0, "What to write (text)", 0},
-    {"all", OPTION_ALL, NULL, 0, "Show every layer, not one of those that are alike", 0},
-    {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0},
+    {MW_SHOW_FORMAT(FORMATS)},
+    {MW_SHOW_ALL("Show every layer, not one of those that are alike")},
+    {MW_SHOW_OUTPUT},
     {0}};
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     Options *options = state->input;
     switch (key) {
-    case OPTION_FORMAT:
-        options->format =
-            (Format)mw_argument_choice(state, "format", format_names, FORMAT_COUNT, arg);
-        return 0;
-    case OPTION_ALL:
-        options->all = true;
-        return 0;
-    case 'o':
-        options->output = arg;
-        return 0;
     case ARGP_KEY_ARG:
         if (options->plan)
             argp_error(state, "one plan at a time: '%s' is a second", arg);
@@ -48,22 +36,22 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
             argp_error(state, "which executable or plan file?");
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return mw_show_parse(&options->show, key, arg, state);
     }
 }
 
 /* On a terminal, lines keep to its width. */
 static void show_text(MwText *text, const MwPlan *plan, const Options *options)
 {
-    const int columns = options->output ? 0 : mw_terminal_columns();
-    mw_inspect_text(text, plan, (MwInspectView){options->all, columns});
+    const int columns = options->show.output ? 0 : mw_terminal_columns();
+    mw_inspect_text(text, plan, (MwInspectView){options->show.all, columns});
     if (columns)
         *text = mw_terminal_wrap(text, columns);
 }
 
 static void show(MwText *text, const MwPlan *plan, const Options *options)
 {
-    switch (options->format) {
+    switch ((Format)options->show.format) {
     case FORMAT_TEXT:
         show_text(text, plan, options);
         break;
@@ -91,17 +79,17 @@ int mw_command_inspect(int argc, char **argv)
                                      NULL,
                                      NULL,
                                      NULL};
-    Options options = {0};
+    Options options = {.show.formats = FORMATS};
     argp_parse(&argp, argc, argv, 0, NULL, &options);
 
     MwArena *arena = mw_arena_new();
     MwDiags *diags = mw_diags_new(arena);
-    const MwPlan *plan = mw_plan_read(arena, options.plan, diags);
-    if (plan && mw_plan_check(plan, diags)) {
+    const MwPlan *plan = mw_show_plan(arena, options.plan, diags);
+    if (plan) {
         MwText text = {.arena = arena};
         show(&text, plan, &options);
-        if (options.format != FORMAT_TEXT || options.output || !mw_terminal_page(&text))
-            mw_result_write(options.output, &text, diags);
+        if (options.show.format != FORMAT_TEXT || options.show.output || !mw_terminal_page(&text))
+            mw_result_write(options.show.output, &text, diags);
     }
     mw_diags_print(diags, stderr);
     int status = mw_diags_error_count(diags) != 0;

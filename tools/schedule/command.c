@@ -4,17 +4,18 @@
 #include "tools/argument_schedule.h"
 #include "tools/commands.h"
 #include "tools/schedule/view.h"
+#include "tools/show_options.h"
+#include "tools/terminal.h"
 
 #include "schedule/check.h"
 #include "schedule/generate.h"
 
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SVG, FORMAT_COUNT } Format;
 
-static const char *const format_names[FORMAT_COUNT] = {"text", "json", "svg"};
+/* In the order of Format. */
+#define FORMATS "text|json|svg"
 
 enum { MAX_TASKS = 1 << 20, PLAIN_COLUMNS = 128, MIN_COLUMNS = 40 };
 
@@ -23,19 +24,11 @@ typedef struct {
     MwPipelineKind kind;
     int meshes, micro_batches, chunks; /* 0: not given */
     double forward, backward_input, weight, transfer;
-    Format format;
+    MwShowOptions show;
     int columns; /* 0: not given */
-    const char *output;
 } Options;
 
-enum {
-    OPTION_STAGES = 256,
-    OPTION_MICRO_BATCHES,
-    OPTION_CHUNKS,
-    OPTION_TIMES,
-    OPTION_FORMAT,
-    OPTION_WIDTH
-};
+enum { OPTION_STAGES = 256, OPTION_MICRO_BATCHES, OPTION_CHUNKS, OPTION_TIMES, OPTION_WIDTH };
 
 static const struct argp_option option_list[] = {
     {"stages", OPTION_STAGES, "P", 0, "How many meshes the model is spread over", 0},
@@ -46,9 +39,9 @@ static const struct argp_option option_list[] = {
      "and "
      "a transfer to the next mesh (1,1,1,0)",
      0},
-    {"format", OPTION_FORMAT, "text|json|svg", 0, "What to write (text)", 0},
+    {MW_SHOW_FORMAT(FORMATS)},
     {"width", OPTION_WIDTH, "COLUMNS", 0, "Columns of the text (the terminal's, else 128)", 0},
-    {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", 0},
+    {MW_SHOW_OUTPUT},
     {0}};
 
 static void parse_name(Options *options, const struct argp_state *state, const char *name)
@@ -117,17 +110,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPTION_TIMES:
         parse_times(options, state, arg);
         return 0;
-    case OPTION_FORMAT:
-        options->format =
-            (Format)mw_argument_choice(state, "format", format_names, FORMAT_COUNT, arg);
-        return 0;
     case OPTION_WIDTH:
         options->columns = mw_argument_count(state, "the width", arg);
         if (options->columns < MIN_COLUMNS)
             argp_error(state, "the width must be at least %d, not '%s'", MIN_COLUMNS, arg);
-        return 0;
-    case 'o':
-        options->output = arg;
         return 0;
     case ARGP_KEY_ARG:
         parse_name(options, state, arg);
@@ -136,7 +122,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         check_options(options, state);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return mw_show_parse(&options->show, key, arg, state);
     }
 }
 
@@ -177,17 +163,13 @@ static const MwScheduleView *make_view(MwArena *arena, const Options *options, M
 
 static int text_columns(const Options *options)
 {
-    struct winsize size;
-    if (options->columns)
-        return options->columns;
-    if (!options->output && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return (int)mw_max(size.ws_col, MIN_COLUMNS);
-    return PLAIN_COLUMNS;
+    const int terminal = options->show.output ? 0 : mw_terminal_columns();
+    return options->columns ? options->columns : terminal ? terminal : PLAIN_COLUMNS;
 }
 
 static void show(MwText *text, const MwScheduleView *view, const Options *options)
 {
-    switch (options->format) {
+    switch ((Format)options->show.format) {
     case FORMAT_TEXT:
         mw_schedule_view_text(text, view, text_columns(options));
         break;
@@ -217,7 +199,7 @@ int mw_command_schedule(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    Options options = {.forward = 1, .backward_input = 1, .weight = 1};
+    Options options = {.show.formats = FORMATS, .forward = 1, .backward_input = 1, .weight = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &options);
 
     MwArena *arena = mw_arena_new();
@@ -226,7 +208,7 @@ int mw_command_schedule(int argc, char **argv)
     if (view) {
         MwText text = {.arena = arena};
         show(&text, view, &options);
-        mw_result_write(options.output, &text, diags);
+        mw_result_write(options.show.output, &text, diags);
     }
     mw_diags_print(diags, stderr);
     int status = mw_diags_error_count(diags) != 0;
