@@ -2,6 +2,7 @@
 #include "tools/data_files.h"
 
 #include "base/beside.h"
+#include "base/text.h"
 #include "tools/data_config.h"
 
 #include <dirent.h>
@@ -49,11 +50,9 @@ static int by_text(const void *a, const void *b)
 
 static void read_names(MwArena *arena, DIR *dir, const char *suffix, MwDataNames *names)
 {
-    for (const struct dirent *file; (file = readdir(dir));) {
-        const size_t length = strlen(file->d_name), end = strlen(suffix);
-        if (length > end && strcmp(file->d_name + length - end, suffix) == 0)
+    for (const struct dirent *file; (file = readdir(dir));)
+        if (mw_text_ends_in(file->d_name, suffix))
             mw_vec_push(arena, names, mw_arena_strdup(arena, file->d_name));
-    }
 }
 
 MwDataNames mw_data_names(MwArena *arena, const MwDataKind *kind)

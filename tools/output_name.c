@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/output_name.h"
 
+#include "base/text.h"
 #include "runtime/plan/plan.h"
 #include "tools/data_files.h"
 
@@ -12,10 +13,9 @@
 static const char *stem_of(MwArena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    const size_t length = strlen(name), end = strlen(mw_data_models.suffix);
-    const bool has_suffix =
-        length >= end && strcmp(name + length - end, mw_data_models.suffix) == 0;
-    return mw_arena_strndup(arena, name, has_suffix ? length - end : length);
+    const bool has_suffix = mw_text_ends_in(name, mw_data_models.suffix);
+    return mw_arena_strndup(arena, name,
+                            strlen(name) - (has_suffix ? strlen(mw_data_models.suffix) : 0));
 }
 
 const char *mw_output_name(MwArena *arena, const char *model, const char *suffix, MwDiags *diags)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/terminal.h"
 
+#include "base/new_file.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -101,12 +103,7 @@ static pid_t start_pager(const char *command, int *to)
 static void give_text(int to, const MwText *text)
 {
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
-    for (size_t at = 0; at < text->bytes;) {
-        const ssize_t written = write(to, text->at + at, text->bytes - at);
-        if (written < 0 && errno != EINTR)
-            break;
-        at += written > 0 ? (size_t)written : 0;
-    }
+    (void)mw_file_write_bytes(to, text->at, text->bytes);
     close(to);
     signal(SIGPIPE, before);
 }

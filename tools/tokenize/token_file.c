@@ -13,20 +13,9 @@ static bool cannot(const MwTokenFile *file, MwFault *fault)
     return mw_fault_set(fault, "cannot write %s: %s", file->path, strerror(errno));
 }
 
-static bool write_all(const MwTokenFile *file, const unsigned char *data, size_t bytes)
-{
-    for (size_t done = 0; done < bytes;) {
-        const ssize_t count = write(file->file.fd, data + done, bytes - done);
-        if (count < 0 && errno != EINTR)
-            return false;
-        done += count > 0 ? (size_t)count : 0;
-    }
-    return true;
-}
-
 static bool flush(MwTokenFile *file, MwFault *fault)
 {
-    const bool good = write_all(file, file->buffer, file->held);
+    const bool good = mw_file_write_bytes(file->file.fd, file->buffer, file->held);
     file->held = 0;
     return good || cannot(file, fault);
 }
