@@ -101,6 +101,8 @@ static bool take_instr(Reader *reader, int mesh_index, int64_t step)
     mw_plan_instr_label(reader->plan, instr, label, sizeof label);
     if (strcmp(label, event->runs) != 0)
         return is_wrong(reader, "its instructions run other kernels");
+    if (!(event->micro_batch >= -1 && event->micro_batch < reader->plan->micro_batches))
+        return is_wrong(reader, "it has micro-batches that the plan does not have");
     if (instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE)
         note_message(reader, instr);
     add_time(reader, &reader->run->meshes[mesh_index].instrs[program][(int)event->instruction],
