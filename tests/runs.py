@@ -239,6 +239,14 @@ def same_losses(expected, found, tolerance):
 NUMPY_CODES = {"<f4": "f", "<f2": "e", "<i8": "q", "<i4": "i", "|i1": "b", "|u1": "B", "|b1": "?"}
 
 
+def npy(descr, shape, elements):
+    """The bytes of a .npy file."""
+    header = str({"descr": descr, "fortran_order": False, "shape": tuple(shape)})
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return (b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() +
+            struct.pack(f"<{len(elements)}{NUMPY_CODES[descr]}", *elements))
+
+
 def read_tensor(path):
     """The elements of a .npy file."""
     data = path.read_bytes()

@@ -2,11 +2,10 @@
 """The models that are compared with PyTorch, at small sizes, and their data."""
 import math
 import pathlib
-import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from runs import SGD, Model  # noqa: E402
+from runs import SGD, Model, npy  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 STEPS = 10
@@ -32,18 +31,14 @@ class Family:
         return model.trained(folder, self.how) if self.how else model
 
     def npy(self, index, name):
-        """Rows of all steps, as a file of NumPy's format 1.0."""
+        """Rows of all steps, as a .npy file."""
         shape, below = self.inputs[name]
         shape = (STEPS * shape[0], *shape[1:])
         waves = [math.sin(12.9898 * (i + 1) + 78.233 * (index + 1)) * 43758.5453
                  for i in range(math.prod(shape))]
         parts = [wave - math.floor(wave) for wave in waves]  # between 0 and 1
         values = [int(below * part) for part in parts] if below else [4 * x - 2 for x in parts]
-        kind = "i" if below else "f"
-        head = f"{{'descr': '<{kind}4', 'fortran_order': False, 'shape': {shape}, }}"
-        head = head.ljust(128 - 11) + "\n"
-        return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + \
-            struct.pack(f"<{len(values)}{kind}", *values)
+        return npy("<i4" if below else "<f4", shape, values)
 
 
 def tokens(batch, seq, vocab):
