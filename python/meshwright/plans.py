@@ -10,7 +10,7 @@ import pathlib
 from typing import TYPE_CHECKING, Any
 
 from meshwright.errors import MeshwrightError
-from meshwright.tools import call, find_tool
+from meshwright.tools import call, find_tool, literal, option_words
 
 if TYPE_CHECKING:
     from meshwright.runs import Run
@@ -109,29 +109,19 @@ def make(command: str, model: Any, output: str | os.PathLike[str] | None, ending
     path = pathlib.Path(output) if output is not None else source.with_suffix(ending)
     if path == source:
         raise MeshwrightError(f"{source} would be overwritten: say where the {command} goes")
-    call([find_tool(), command, source, "-o", path, *option_words(**options)])
+    call([find_tool(), command, source, "-o", path, *words_of(**options)])
     return path, getattr(model, "weights", None)
 
 
-def option_words(ranks: int | None = None, cluster: object = None, sizes: Sizes | None = None,
-                 pins: dict[str, str] | None = None, **others: object) -> list[str]:
+def words_of(ranks: int | None = None, cluster: object = None, sizes: Sizes | None = None,
+             pins: dict[str, str] | None = None, **others: object) -> list[str]:
     """The arguments on the command line."""
     if ranks is not None and cluster is not None:
         raise MeshwrightError("give either ranks, of this machine, or a cluster")
     words = [f"--cluster=local:{ranks}"] if ranks is not None else []
     words += [f"--cluster={cluster}"] if cluster is not None else []
     for name, value in (sizes or {}).items():
-        words += ["-D", f"{name}={size_text(value)}"]
+        words += ["-D", f"{name}={value if isinstance(value, str) else literal(value)}"]
     for glob, spec in (pins or {}).items():
         words += ["--pin", f"{glob}={spec}"]
-    return words + [f"--{name.replace('_', '-')}={value}" for name, value in others.items()
-                    if value is not None]
-
-
-def size_text(value: object) -> str:
-    """A size in the language: numbers, truth values, and lists of them."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(size_text(element) for element in value)}]"
-    return str(value)
+    return words + option_words(others)

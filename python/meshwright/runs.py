@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Runs of plans and executables under mpirun, step after step."""
+"""Runs of plans and executables under meshwright-mpirun, step after step."""
 from __future__ import annotations
 
-import contextlib
 import csv
 import dataclasses
 import math
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,16 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from meshwright.arrays import save_npy
-from meshwright.errors import MeshwrightError, RunError, ToolError
+from meshwright.errors import MeshwrightError, RunError
 from meshwright.plans import Plan
+from meshwright.tools import find_tool, option_words
 
 POLL_S = 0.02  # between looks at the log
 PATIENCE_S = 30.0  # for ranks to end by themselves, with a checkpoint, before they are told to
 LAST_PATIENCE_S = 5.0  # and before they are killed
-# As in scripts/mpirun of the sources: root may start ranks, and ranks that wait give their core to
-# those that work.
-ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-               "OMPI_MCA_mpi_yield_when_idle": "1"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +49,7 @@ class Run(Iterator[Step]):
         self.rows = Rows(log, first_row)
         self.output = open(pathlib.Path(folder.name) / "output.txt", "w+b")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.output,
-                                        stderr=subprocess.STDOUT, start_new_session=True,
-                                        env={**ENVIRONMENT, **os.environ})
+                                        stderr=subprocess.STDOUT, start_new_session=True)
         self.command = list(command)
 
     def __iter__(self) -> Run:
@@ -113,41 +107,23 @@ class Run(Iterator[Step]):
         self.folder.cleanup()
 
     def stop(self) -> None:
-        """Interrupts one rank, after which all end in their own time: mpirun, which would pass an
-        interrupt on, kills them a moment later. Who does not end is told to, and then killed."""
+        """Interrupts the run, after which all ranks end in their own time. Who does not end is told
+        to, and then killed."""
         for number, patience_s in ((signal.SIGINT, PATIENCE_S), (signal.SIGTERM, LAST_PATIENCE_S),
                                    (signal.SIGKILL, LAST_PATIENCE_S)):
+            self.process.send_signal(number)
             try:
-                if number == signal.SIGINT:
-                    os.kill(a_rank(self.process.pid), number)
-                else:
-                    os.killpg(self.process.pid, number)
                 self.process.wait(patience_s)
                 return
             except (subprocess.TimeoutExpired, KeyboardInterrupt):
                 continue  # a second Ctrl-C does not wait any longer
-            except ProcessLookupError:
-                self.process.wait(LAST_PATIENCE_S)
-                return
 
 
 def message_of(text: str) -> str:
-    """What a run has printed of its fault: without its steps, and what mpirun adds between rules
-    of dashes. All of it, if nothing else is left."""
-    own = re.sub(r"^-{20,}\n.*?^-{20,}$", "", text, flags=re.MULTILINE | re.DOTALL)
-    lines = [line for line in own.splitlines() if line.strip() and not re.match(r"step \d", line)]
+    """What a run has printed of its fault: without its steps. All of it, if nothing else is
+    left."""
+    lines = [line for line in text.splitlines() if line.strip() and not re.match(r"step \d", line)]
     return "\n".join(dict.fromkeys(lines)) or text.strip()
-
-
-def a_rank(launcher: int) -> int:
-    """A rank on this machine, which mpirun has started; mpirun itself, or the only rank, where
-    there is none."""
-    with contextlib.suppress(OSError):
-        path = pathlib.Path(f"/proc/{launcher}/task/{launcher}/children")
-        children = path.read_text().split()
-        if children:
-            return int(children[0])
-    return launcher
 
 
 class Rows:
@@ -217,7 +193,7 @@ def run(what: Plan | str | os.PathLike[str], data: Mapping[str, Any] | None = No
             words += weight_words(plan, weights)
         for name, file in (outputs or {}).items():
             words += ["--output", f"{name}={file}"]
-        words += [word for name, value in options.items() for word in option_word(name, value)]
+        words += option_words(options)
         skipped = rows_in(log_path) if "resume" in options else discarded(log_path)
         return Run(words, folder, log_path, skipped)
     except BaseException:
@@ -238,10 +214,7 @@ def launcher(ranks: int, extra: Sequence[str]) -> list[str]:
     """The words that start ranks; one rank needs none."""
     if ranks == 1 and not extra:
         return []
-    path = shutil.which("mpirun")
-    if not path:
-        raise ToolError(f"{ranks} ranks need mpirun, which is not in PATH")
-    return [path, "--oversubscribe", "--bind-to", "none", "-n", str(ranks), *extra]
+    return [str(find_tool("meshwright-mpirun")), "-n", str(ranks), *extra]
 
 
 def data_words(folder: pathlib.Path, data: Mapping[str, Any], feeds: Sequence[str]) -> list[str]:
@@ -265,14 +238,6 @@ def weight_words(plan: Plan, weights: str | os.PathLike[str] | None) -> list[str
     if not path.exists():
         raise MeshwrightError(f"there are no weights {path}")
     return ["--weights", str(path)]
-
-
-def option_word(name: str, value: Any) -> list[str]:
-    """An option of the executable; True stands for a flag."""
-    option = "--" + name.replace("_", "-")
-    if value is None or value is False:
-        return []
-    return [option] if value is True else [option, str(value)]
 
 
 def rows_in(path: pathlib.Path) -> int:

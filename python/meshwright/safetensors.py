@@ -32,7 +32,10 @@ def save(path: str | os.PathLike[str], tensors: Mapping[str, Any],
         at += value.bytes
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as trouble:
+        raise MeshwrightError(f"cannot write {path}: {trouble.strerror}") from None
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(struct.pack("<Q", len(text)) + text)

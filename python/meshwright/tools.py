@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Finds the tools of meshwright, and calls them.
+"""Finds the tools of meshwright, calls them, and writes what they are given.
 
 A tool is looked for in the folder, or beside the file, that the environment variable MESHWRIGHT
 names; in PATH; and in the build folder of the checkout that this package lies in."""
@@ -7,7 +7,8 @@ import os
 import pathlib
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from meshwright.errors import ToolError
 
@@ -16,7 +17,7 @@ BUILD = pathlib.Path(__file__).resolve().parents[2] / "build" / "tools"
 
 
 def find_tool(name: str = "meshwright") -> pathlib.Path:
-    """The path of a tool: meshwright or meshwright-run."""
+    """The path of a tool: meshwright, meshwright-run or meshwright-mpirun."""
     named = os.environ.get(VARIABLE)
     if named:
         place = pathlib.Path(named)
@@ -39,6 +40,30 @@ def find_tool(name: str = "meshwright") -> pathlib.Path:
 def is_program(path: pathlib.Path) -> bool:
     """Whether it is a file that can be executed."""
     return path.is_file() and os.access(path, os.X_OK)
+
+
+def option_words(options: Mapping[str, Any]) -> list[str]:
+    """Options on the command line, with `-` for `_`; True stands for a flag, and what is False or
+    None is left out."""
+    words = []
+    for name, value in options.items():
+        option = "--" + name.replace("_", "-")
+        if value is True:
+            words.append(option)
+        elif value is not None and value is not False:
+            words += [option, str(value)]
+    return words
+
+
+def literal(value: object) -> str:
+    """A value in the language: a number, a truth value, a text, or a list of them."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(literal(element) for element in value)}]"
+    return str(value)
 
 
 def call(words: Sequence[object]) -> str:

@@ -60,6 +60,8 @@ def export(module: Any, inputs: Any, *, targets: Any = (), loss: Any = None,
         raise ExportError("to export a module needs PyTorch (torch), which is not there") from None
     if optimizer is None and train:
         raise ExportError("options of training need an optimizer")
+    if not hasattr(module, "named_parameters"):
+        raise ExportError(f"{module!r} is no module of PyTorch")
     args, kwargs = arguments(inputs)
     goals = tuple(targets) if isinstance(targets, (list, tuple)) else (targets,)
     wanted = Wanted(loss_function(loss) if optimizer is not None or loss is not None else None,

@@ -41,7 +41,7 @@ def resized(given: Any, rows: int, multiple: int) -> Any:
 def sized(text: str, rows: int, export: Callable[[int], str]) -> str:
     """The text with a size `batch`, where there is one; `export` gives the text of multiples of
     the rows. Modules that cannot be traced with more rows keep the numbers of the example."""
-    if re.search(rf"\b{NAME}\b", text):
+    if re.search(rf"(?<! with )\b{NAME}\b", text):  # a name; not an input that is given whole
         return text
     was_disabled = logging.root.manager.disable
     logging.disable()  # PyTorch logs shapes that do not fit

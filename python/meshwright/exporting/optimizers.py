@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from meshwright.errors import ExportError
+from meshwright.tools import literal
 
 # By class: the optimizer of the language, options under the names of the language with those of
 # PyTorch, and what must have these values because the language has nothing for it.
@@ -35,17 +36,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(element) for element in value]
     return value
-
-
-def text(value: Any) -> str:
-    """An option in the language."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(text(element) for element in value)}]"
-    return repr(value)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +101,7 @@ def statement(name: str, groups: list[Group], where: Any, extra: dict[str, Any])
     loss, weights, is_part = where
     main = max(groups, key=lambda group: len(group.weights))
     words = {"lr": main.rate, **main.words, "weight_decay": main.decay}
-    inner = ", ".join(f"{key} = {text(value)}" for key, value in words.items())
+    inner = ", ".join(f"{key} = {literal(value)}" for key, value in words.items())
     trained = [weight for group in groups for weight in group.weights]
     rest: dict[str, Any] = {}
     if is_part or len(trained) < len(weights):
@@ -124,7 +114,7 @@ def statement(name: str, groups: list[Group], where: Any, extra: dict[str, Any])
         if pairs:
             rest[option] = pairs
     rest.update(extra)
-    tail = "".join(f",\n    {key} = {value if key == 'schedule' else text(value)}"
+    tail = "".join(f",\n    {key} = {value if key == 'schedule' else literal(value)}"
                    for key, value in rest.items())
     return f"train {loss} with {name}({inner}){tail}"
 

@@ -23,6 +23,7 @@ from meshwright.exporting.weights import Held, as_expression, held_tensors
 # Operators without a value, which check what tracing has already found out.
 CHECKS = frozenset(["_assert_tensor_metadata.default", "_assert_async.msg",
                     "_assert_scalar.default", "sym_constrain_range_for_size.default"])
+PACKAGE = os.path.dirname(__file__)
 SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
@@ -255,7 +256,7 @@ def place_of(node: Any) -> str:
     """Where the user's source calls an operator, and the path of the module."""
     frames = re.findall(r'File "([^"]+)", line (\d+)', node.meta.get("stack_trace") or "")
     own = [frame for frame in frames if f"{os.sep}torch{os.sep}" not in frame[0]
-           and not frame[0].startswith("<")]
+           and not frame[0].startswith(("<", PACKAGE))]
     path = module_path(node.meta, ROOT)
     where = f"module {path}" if path else "the module"
     if not own:
