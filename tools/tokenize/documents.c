@@ -59,10 +59,11 @@ static bool give_field(Reader *reader, MwFault *fault)
         const MwTreeNode *object = mw_json_tree(arena, "line", text, bytes, &why);
         const MwTreeNode *value = mw_tree_get(object, reader->field);
         good = value && value->kind == MW_NODE_STRING;
-        if (!good)
-            mw_fault_set(fault, "%s:%lld: %s%s%s%s", reader->path, (long long)reader->number,
-                         object ? "there is no text '" : "", object ? reader->field : why.text,
-                         object ? "' in it" : "", "");
+        if (!object)
+            mw_fault_set(fault, "%s:%lld: %s", reader->path, (long long)reader->number, why.text);
+        else if (!good)
+            mw_fault_set(fault, "%s:%lld: there is no text '%s' in it", reader->path,
+                         (long long)reader->number, reader->field);
         good = good && give(reader, value->text, value->bytes, true, fault);
     }
     mw_buffer_take(&reader->line, bytes);

@@ -245,7 +245,8 @@ static bool add_normalized(MwEncoder *encoder, const char *text, size_t bytes, M
     size_t count;
     char *normal = mw_normal_form(encoder->tokenizer->normal_form, text, bytes, &count);
     if (!normal)
-        return mw_fault_set(fault, "there is no normal form of '%.40s'", text);
+        return mw_fault_set(fault, "there is no normal form of '%.*s'",
+                            (int)mw_min((int64_t)bytes, 40), text);
     const bool good = add_normal(encoder, normal, count, false, fault);
     free(normal);
     return good;

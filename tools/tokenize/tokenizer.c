@@ -223,9 +223,10 @@ static bool read_pre_tokenizer(const MwTreeNode *node, bool is_last, MwTokenizer
                 return false;
         return true;
     }
-    if (mw_tree_is(type, "ByteLevel") == is_last && is_last)
+    const bool is_byte_level = mw_tree_is(type, "ByteLevel");
+    if (is_last && is_byte_level)
         return read_byte_level(node, tokenizer, fault);
-    if (is_last || mw_tree_is(type, "ByteLevel"))
+    if (is_last || is_byte_level)
         return mw_fault_set(fault, "pre_tokenizer: ByteLevel must be the last one, since only "
                                    "byte-level BPE is supported");
     if (mw_tree_is(type, "Split"))
