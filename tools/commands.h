@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The commands of `meshwright`. Each takes its own arguments, argv[0] being "meshwright NAME", and
  * gives the exit status: 0, or 1 after errors, which it has printed. argp ends the process with 64
- * for wrong usage. */
+ * for wrong usage. (Those of `diff` are diff(1)'s.) */
 #ifndef MW_TOOLS_COMMANDS_H
 #define MW_TOOLS_COMMANDS_H
 

@@ -64,7 +64,7 @@ int mw_command_diff(int argc, char **argv)
         "A B",
         "Shows what two plans or executables differ in: decisions, predictions, "
         "memory and communication.\v"
-        "The exit status is 0 if they are equal, 1 if they differ, 2 if one cannot be read.",
+        "Exit status: 0 if they are equal, 1 if they differ, 2 after errors and for wrong usage.",
         NULL,
         NULL,
         NULL};
