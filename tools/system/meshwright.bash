@@ -44,10 +44,11 @@ _meshwright_values() {
         done
         ;;
     PASS) "$program" list passes ;;
-    FILE.plan | OUT*) _meshwright_files "$3" '*' ;;
+    MODEL.onnx*) _meshwright_files "$3" '*.@(onnx|graph)' ;;
+    FILE.plan | OUT* | A | PLAN | TEXT...) _meshwright_files "$3" '*' ;;
     PROBLEM.json*) _meshwright_files "$3" '*.json?(.gz)' ;;
     DIR | FOLDER | CHECKPOINT) _meshwright_files "$3" '' ;;
-    FEED) printf '%s\n' lm: lm16: npy: random random: ;;
+    FEED) sed -nE '/^ +--feed FEED/,/^ +--[^f]/ s/^ {20,}([a-z0-9]+:?)[^ ]* .*/\1/p' <<<"$help" ;;
     *)
         for part in ${1//|/ }; do
             case $2=$part in
