@@ -6,7 +6,6 @@
 #include "runtime/plan/collective.h"
 #include "runtime/plan/routine.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -298,16 +297,12 @@ static void check_operators(MwCheck *check, const MwPlanInstr *instr)
             mw_check_error(check, "its operators do not ascend from 0 to %d", count - 1);
 }
 
-static bool is_amount(double value)
-{
-    return isfinite(value) && value >= 0;
-}
-
 static void check_work(MwCheck *check, const MwPlanInstr *instr)
 {
-    if (!is_amount(instr->time_s))
+    if (!mw_check_is_amount(instr->time_s))
         mw_check_error(check, "its predicted time is no number of seconds");
-    if (instr->has_work && (!is_amount(instr->flops) || !is_amount(instr->work_bytes)))
+    if (instr->has_work &&
+        (!mw_check_is_amount(instr->flops) || !mw_check_is_amount(instr->work_bytes)))
         mw_check_error(check, "its work is no number of FLOPs and bytes");
 }
 

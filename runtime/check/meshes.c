@@ -116,6 +116,8 @@ void mw_check_ends(const MwCheck *check)
                            transfer->to_mesh);
         else
             check_order(&at, transfer, &sends[t], &receives[t]);
+        if (!mw_check_is_amount(transfer->time_s))
+            mw_check_error(&at, "its predicted time is no number of seconds");
     }
 }
 

@@ -92,6 +92,9 @@ void mw_check_plan(const MwCheck *check)
         mw_check_error(check, "it has %d micro-batches", plan->micro_batches);
     if (plan->mesh_count < 1)
         mw_check_error(check, "it has no mesh");
+    if (!mw_check_is_amount(plan->step_s) || !mw_check_is_amount(plan->model_flops) ||
+        !mw_check_is_amount(plan->model_peak_s))
+        mw_check_error(check, "its predicted times and work are no numbers from 0 on");
     int64_t ranks = 0;
     for (int i = 0; i < plan->mesh_count; i++) {
         const MwPlanMesh *mesh = &plan->meshes[i];

@@ -6,6 +6,8 @@
 
 #include "runtime/plan/plan.h"
 
+#include <math.h>
+
 typedef struct {
     const MwPlan *plan;
     const MwPlanMesh *mesh; /* the mesh being checked; unset where a rule is about the whole plan */
@@ -16,5 +18,11 @@ typedef struct {
 
 /* Adds the error "PLACE: TEXT"; the text is cut at 400 bytes. */
 void mw_check_error(const MwCheck *check, const char *format, ...) MW_PRINTF(2, 3);
+
+/* Whether a prediction can be a time or an amount of work: traces and reports have no infinity. */
+static inline bool mw_check_is_amount(double value)
+{
+    return isfinite(value) && value >= 0;
+}
 
 #endif

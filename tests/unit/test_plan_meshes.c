@@ -71,6 +71,7 @@ static void exchange_instrs(const Good *good, int mesh, int program, int a, int 
 
 BREAK(mesh_missing, good->moves[0].to_mesh = 2)
 BREAK(to_itself, good->moves[0].to_mesh = 0)
+BREAK(transfer_time, good->moves[0].time_s = -1)
 BREAK(buffer_missing, good->moves[0].from_buffer = 99)
 BREAK(wrong_shape, good->moves[0].tensor.dim[1] = 6)
 BREAK(wrong_type, good->moves[0].tensor.type = MW_I32)
@@ -137,6 +138,7 @@ static const struct {
 } broken[] = {
     {mesh_missing, "transfer 0 'h': mesh 2 does not exist"},
     {to_itself, "transfer 0 'h': it goes from mesh 0 to itself"},
+    {transfer_time, "transfer 0 'h': its predicted time is no number of seconds"},
     {buffer_missing, "transfer 0 'h': the end on mesh '0' is in buffer 99, which does not exist"},
     {wrong_shape, "transfer 0 'h': the end on mesh '0' is f32[2, 6] on a device"},
     {wrong_type, "transfer 0 'h': the end on mesh '0' is i32[2, 3] on a device"},
