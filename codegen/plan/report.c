@@ -17,13 +17,11 @@ static int main_node(const MwLegal *legal, const MwUnit *unit)
     return mw_vec_last(&unit->nodes);
 }
 
-int mw_plan_report_operator(const MwStage *stage, const MwLegal *legal, const MwUnit *unit)
+/* The index of a node's operator among those of the stage; -1: it is of none. */
+static int report_index(const MwStage *stage, const MwLegal *legal, int node)
 {
-    if (!stage->report)
-        return -1;
-    int local = legal->source.at[main_node(legal, unit)];
-    MwNodeId global = stage->local->node_global[local];
-    return stage->report->index[global.index];
+    const MwNodeId global = stage->local->node_global[legal->source.at[node]];
+    return stage->report ? stage->report->index[global.index] : -1;
 }
 
 static int compare_ints(const void *a, const void *b)
@@ -47,12 +45,11 @@ void mw_plan_set_operators(MwPlanInstr *instr, int *operators, int count)
 void mw_plan_report_instr(MwArena *arena, const MwStage *stage, const MwLegal *legal,
                           const MwUnit *unit, int first, MwPlanInstr *instr)
 {
-    const int own = mw_plan_report_operator(stage, legal, unit);
+    const int own = report_index(stage, legal, main_node(legal, unit));
     int *operators = MW_NEW(arena, int, unit->nodes.count), count = 0;
     instr->operator_index = own < 0 ? -1 : first + own;
-    for (int i = 0; i < unit->nodes.count && stage->report; i++) {
-        const MwNodeId global = stage->local->node_global[legal->source.at[unit->nodes.at[i]]];
-        const int index = stage->report->index[global.index];
+    for (int i = 0; i < unit->nodes.count; i++) {
+        const int index = report_index(stage, legal, unit->nodes.at[i]);
         if (index >= 0)
             operators[count++] = first + index;
     }

@@ -16,9 +16,6 @@ void mw_plan_report_ceilings(const MwDeviceModel *device, MwPlanMesh *mesh);
 /* Where a node comes from: "models/gpt.graph:12:9", or "". */
 const char *mw_plan_report_source(MwArena *arena, const MwNode *node);
 
-/* Index, among those of the stage, of the operator that a unit mostly is: a contraction, or that of
- * its last node; -1: none. */
-int mw_plan_report_operator(const MwStage *stage, const MwLegal *legal, const MwUnit *unit);
 /* Sets the operators of the instruction of a unit, of which the stage's are `first` and on. */
 void mw_plan_report_instr(MwArena *arena, const MwStage *stage, const MwLegal *legal,
                           const MwUnit *unit, int first, MwPlanInstr *instr);
