@@ -43,9 +43,9 @@ class Images(torch.nn.Module):
 
 
 def randomized(model):
-    """All parameters and statistics of norms random, so that none hides another."""
+    """All parameters and statistics of norms random, so that none hides another: scales near 1, others near 0."""
     for parameter in model.parameters():
-        torch.nn.init.normal_(parameter.data, 1.0 if parameter.dim() == 1 else 0.0, 0.2)
+        torch.nn.init.normal_(parameter.data, 1.0 if parameter.dim() == 1 and parameter.mean() > 0.5 else 0.0, 0.2)
     for name, buffer in model.named_buffers():
         if "running" in name:
             buffer.uniform_(0.5, 1.5)
