@@ -4,6 +4,7 @@
 #include "frontend/onnx/names.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +69,7 @@ const char *mw_onnx_number_text(MwOnnxImport *import, MwType type, double value)
     if (type == MW_BOOL)
         return value != 0 ? "true" : "false";
     if (!mw_type_is_float(type))
-        return mw_onnx_text(import, "%lld", (long long)value);
+        return mw_onnx_text(import, "%lld", value < 0x1p63 ? (long long)value : LLONG_MAX);
     if (value != value)
         return "nan";
     if (isinf(value))

@@ -218,7 +218,8 @@ static bool divide(Binary binary, int64_t a, int64_t b, int64_t *result)
 {
     if (b == 0 || (a == INT64_MIN && b == -1))
         return false;
-    *result = binary == DIV ? a / b : (a % b + b) % b;
+    const int64_t rest = a % b;
+    *result = binary == DIV ? a / b : rest && (rest < 0) != (b < 0) ? rest + b : rest;
     return true;
 }
 
@@ -239,8 +240,10 @@ static bool of_integers(Binary binary, int64_t a, int64_t b, int64_t *result)
         return divide(binary, a, b, result);
     case POW: {
         const double power = pow((double)a, (double)b);
+        if (!(fabs(power) < 0x1p53))
+            return false;
         *result = (int64_t)power;
-        return fabs(power) < 0x1p53;
+        return true;
     }
     case MIN:
         *result = a < b ? a : b;
@@ -550,12 +553,12 @@ const MwOnnxTensor *mw_onnx_fold_reduce(MwOnnxImport *import, const MwOnnxNode *
 const MwOnnxTensor *mw_onnx_fold_cumsum(MwOnnxImport *import, const MwOnnxNode *node)
 {
     const MwOnnxTensor *x = constant_of(node, 0);
-    double given;
+    int64_t given;
     int axis;
     if (!x || x->symbolic || x->rank == 0 ||
-        !mw_onnx_constant_number(mw_onnx_input(node, 1), &given) ||
+        mw_onnx_constant_ints(import, mw_onnx_input(node, 1), &given, 1) != 1 ||
         mw_onnx_int_of(node, "exclusive", 0) || mw_onnx_int_of(node, "reverse", 0) ||
-        !mw_onnx_shape_axis(import, node, (int64_t)given, x->rank, &axis))
+        !mw_onnx_shape_axis(import, node, given, x->rank, &axis))
         return NULL;
     MwOnnxTensor *result = mw_onnx_fold_new(import, x->type, x->rank, x->dim);
     int64_t stride = 1;

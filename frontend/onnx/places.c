@@ -4,6 +4,7 @@
 #include "frontend/onnx/match.h"
 #include "frontend/onnx/operators.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Whether a value counts 0, 1, 2, .. along one of its dimensions, which has `size` elements, and
@@ -149,7 +150,7 @@ static bool counts_by(MwOnnxValue *value, const MwOnnxDim *size, const MwOnnxDim
     double number;
     const MwOnnxNode *product = mw_onnx_made_by(value, "Mul");
     MwOnnxValue *count = product ? mw_onnx_with_number(product, &number) : NULL;
-    if (count && mw_onnx_dim_is(step, (int64_t)number)) {
+    if (count && fabs(number) < 0x1p53 && mw_onnx_dim_is(step, (int64_t)number)) {
         *axis = counts_along(count, size);
         return *axis != -2;
     }
