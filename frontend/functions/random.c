@@ -10,7 +10,6 @@
 #include "frontend/functions/functions.h"
 
 #include <math.h>
-
 #include <string.h>
 
 /* Argument 0, the shape of the numbers. */

@@ -147,8 +147,7 @@ MwOnnxTerm *mw_onnx_emit_number(MwOnnxImport *import, MwType type, double value)
     return term;
 }
 
-/* A name that nothing has yet. */
-static const char *unique_name(MwOnnxImport *import, const char *name)
+const char *mw_onnx_unique_name(MwOnnxImport *import, const char *name)
 {
     const char *unique = mw_intern(import->interner, name);
     for (int n = 1; mw_name_map_find(&import->names, unique); n++)
@@ -164,7 +163,7 @@ static MwOnnxTerm *emit_tensor(MwOnnxImport *import, int kind, const MwOnnxTenso
     for (int i = 0; i < tensor->rank; i++)
         shape.dim[i] = mw_onnx_dim(tensor->dim[i]);
     MwOnnxTerm *term = term_new(import, kind, &shape);
-    term->name = unique_name(import, name);
+    term->name = mw_onnx_unique_name(import, name);
     term->tensor = tensor;
     return term;
 }

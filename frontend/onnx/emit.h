@@ -88,6 +88,8 @@ MwOnnxTerm *mw_onnx_emit_weight(MwOnnxImport *import, const MwOnnxTensor *tensor
 /* A state with these elements, named by the node. */
 MwOnnxTerm *mw_onnx_emit_state(MwOnnxImport *import, const MwOnnxTensor *tensor, const char *local);
 
+/* `name`, or with the least number that makes it new in the model; nothing else gets it then. */
+const char *mw_onnx_unique_name(MwOnnxImport *import, const char *name);
 /* A text in the arena, for expressions. */
 const char *mw_onnx_text(MwOnnxImport *import, const char *format, ...) MW_PRINTF(2, 3);
 /* "batch, 12, 64" */

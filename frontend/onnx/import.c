@@ -127,11 +127,8 @@ static void add_inputs(MwOnnxImport *import)
         if (!batch && value->shape.rank > 0)
             batch = &value->shape.dim[0];
         *term = (MwOnnxTerm){.kind = MW_ONNX_TERM_INPUT, .shape = value->shape};
-        term->name = mw_onnx_clean_name(import->interner, value->name);
+        term->name = mw_onnx_unique_name(import, mw_onnx_clean_name(import->interner, value->name));
         term->whole = value->shape.rank > 0 && !mw_onnx_dim_equal(&value->shape.dim[0], batch);
-        for (int n = 1; mw_name_map_find(&import->names, term->name); n++)
-            term->name = mw_intern_printf(import->interner, "%s_%d", term->name, n);
-        *mw_name_map_add(&import->names, term->name) = term;
         mw_vec_push(import->arena, &import->terms, term);
         value->term = term;
     }

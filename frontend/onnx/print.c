@@ -13,7 +13,6 @@ enum { MAX_EXPRESSION_SIZE = 6 }; /* operators in one statement */
 typedef struct {
     MwText *text;
     MwOnnxImport *import;
-    MwNameMap names; /* given so far */
 } Printer;
 
 /* ---- What is printed where ---- */
@@ -116,11 +115,7 @@ static const char *new_name(Printer *printer, const char *module, const char *lo
     MwInterner *interner = printer->import->interner;
     const char *name = *module ? mw_intern_printf(interner, "%s.%s", module, local)
                                : mw_onnx_clean_name(interner, local);
-    const char *unique = name;
-    for (int n = 1; mw_name_map_find(&printer->names, unique); n++)
-        unique = mw_intern_printf(interner, "%s_%d", name, n);
-    *mw_name_map_add(&printer->names, unique) = printer;
-    return unique;
+    return mw_onnx_unique_name(printer->import, name);
 }
 
 /* ---- Expressions ---- */
@@ -296,14 +291,6 @@ static void print_sizes(Printer *printer)
     mw_text_add(printer->text, any ? "\n" : "");
 }
 
-/* The names that are taken before any value has one. */
-static void take_names(Printer *printer)
-{
-    const MwOnnxImport *import = printer->import;
-    for (int i = 0; i < import->names.entries.count; i++)
-        *mw_name_map_add(&printer->names, import->names.entries.at[i].name) = printer;
-}
-
 /* `output logits = h.head`, or what has the name already. */
 static void print_outputs(Printer *printer, MwOnnxTerm *const *outputs)
 {
@@ -321,11 +308,10 @@ static void print_outputs(Printer *printer, MwOnnxTerm *const *outputs)
 
 void mw_onnx_print(MwText *text, MwOnnxImport *import, MwOnnxTerm *const *outputs)
 {
-    Printer printer = {.text = text, .import = import, .names = {.arena = import->arena}};
+    Printer printer = {.text = text, .import = import};
     find_uses(import, outputs);
     hoist_shared(import);
     decide_places(&printer, outputs);
-    take_names(&printer);
     print_sizes(&printer);
     mw_text_printf(text, "model %s {\n", mw_onnx_clean_name(import->interner, import->graph->name));
     print_declarations(&printer, MW_ONNX_TERM_INPUT);

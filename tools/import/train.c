@@ -17,15 +17,14 @@ typedef struct {
     bool failed;
 } Trainer;
 
-/* The losses whose second operand has the shape of the first, and the others. */
+/* The losses of two operands of one shape, and of logits and classes. */
 static const struct {
     const char *name;
     bool of_classes; /* targets are classes, along the last dimension of the first operand */
 } losses[] = {
     {"cross_entropy", true},
-    {"mse", false},
-    {"binary_cross_entropy", false},
-    {"kl_divergence", false},
+#define LOSS(name, ...) {#name, false},
+#include "frontend/functions/functions.def"
 };
 
 static const MwOnnxOutput *find_output(const Trainer *trainer, const MwExpr *expr)
