@@ -25,6 +25,15 @@ const char *mw_seconds_text(MwArena *arena, double seconds)
     return seconds == 0 ? "0" : quantity_text(arena, seconds, units, MW_COUNT(units));
 }
 
+const char *mw_seconds_difference_text(MwArena *arena, double seconds)
+{
+    const double least = 0.005e-9; /* which 0.01 ns is the nearest to */
+    if (fabs(seconds) < least)
+        return "+0";
+    return mw_arena_printf(arena, "%c%s", seconds < 0 ? '-' : '+',
+                           mw_seconds_text(arena, fabs(seconds)));
+}
+
 const char *mw_bytes_text(MwArena *arena, double bytes)
 {
     static const QuantityUnit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};

@@ -49,12 +49,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 }
 
 /* "+3.10 us", "-1.20 ms" */
-static const char *difference(MwArena *arena, double seconds)
-{
-    return mw_arena_printf(arena, "%s%s", seconds < 0 ? "-" : "+",
-                           mw_seconds_text(arena, fabs(seconds)));
-}
-
 /* What would have to be different for a plan to win: how much quicker or slower collectives would
  * have to be, where it computes less and communicates more, or the other way. */
 static const char *what_would_win(MwArena *arena, double compute_s, double communication_s)
@@ -104,14 +98,15 @@ static void fill_row(MwArena *arena, const MwExplainCandidate *candidate,
         cells[7] = candidate->refused;
         return;
     }
-    cells[1] = candidate->is_chosen ? mw_seconds_text(arena, candidate->step_s)
-                                    : difference(arena, candidate->step_s - chosen->step_s);
+    cells[1] = candidate->is_chosen
+                   ? mw_seconds_text(arena, candidate->step_s)
+                   : mw_seconds_difference_text(arena, candidate->step_s - chosen->step_s);
     cells[2] = mw_seconds_text(arena, candidate->own_compute_s);
     cells[3] = mw_seconds_text(arena, candidate->own_communication_s);
     cells[4] = candidate->is_chosen ? mw_seconds_text(arena, candidate->compute_s)
-                                    : difference(arena, compute_s);
+                                    : mw_seconds_difference_text(arena, compute_s);
     cells[5] = candidate->is_chosen ? mw_seconds_text(arena, candidate->communication_s)
-                                    : difference(arena, communication_s);
+                                    : mw_seconds_difference_text(arena, communication_s);
     cells[6] = mw_bytes_text(arena, (double)candidate->bytes);
     cells[7] = candidate->is_chosen ? "chosen" : what_would_win(arena, compute_s, communication_s);
 }
@@ -171,7 +166,8 @@ static void explain_layout(MwText *text, MwSession *session, const MwPlan *plan,
     mw_text_printf(text, "  its step takes %.3f times as long", other->step_s / plan->step_s);
     if (plan->mesh_count == 1 && other->mesh_count == 1)
         mw_text_printf(text, ": compute %s, communication %s; it %s",
-                       difference(text->arena, compute_s), difference(text->arena, communication_s),
+                       mw_seconds_difference_text(text->arena, compute_s),
+                       mw_seconds_difference_text(text->arena, communication_s),
                        what_would_win(text->arena, compute_s, communication_s));
     mw_text_add(text, "\n");
     if (other->step_s < plan->step_s)

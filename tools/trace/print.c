@@ -9,13 +9,6 @@
 
 /* ---- Text ---- */
 
-static const char *difference_text(MwArena *arena, const MwTraceRow *row)
-{
-    const double difference_s = row->measured_s - row->predicted_s;
-    return mw_arena_printf(arena, "%s%s", difference_s < 0 ? "-" : "+",
-                           mw_seconds_text(arena, fabs(difference_s)));
-}
-
 static const char *ratio_text(MwArena *arena, const MwTraceRow *row)
 {
     const double ratio = row->measured_s / row->predicted_s;
@@ -34,7 +27,7 @@ static void add_row(const MwTraceReport *report, MwTextTable *table, const MwTra
     cells[1] = mw_arena_printf(arena, "%d", row->mesh);
     cells[2] = mw_seconds_text(arena, row->predicted_s);
     cells[3] = mw_seconds_text(arena, row->measured_s);
-    cells[4] = difference_text(arena, row);
+    cells[4] = mw_seconds_difference_text(arena, row->measured_s - row->predicted_s);
     cells[5] = ratio_text(arena, row);
     cells[6] = step_s > 0 ? mw_arena_printf(arena, "%.1f %%", 100 * row->measured_s / step_s) : "";
     cells[7] = row->source;
