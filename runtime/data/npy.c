@@ -29,11 +29,12 @@ static bool read_type(const char *at, MwNpy *npy)
     if (!at || at[0] != '\'' || !strchr("<|=", at[1]) || !at[1] || !at[2] || !strchr("fiub", at[2]))
         return false;
     char *end;
-    npy->kind = at[2];
-    npy->bytes = (int)strtol(at + 3, &end, 10);
-    bool known = npy->kind == 'f'
-                     ? npy->bytes == 2 || npy->bytes == 4 || npy->bytes == 8
-                     : npy->bytes == 1 || npy->bytes == 2 || npy->bytes == 4 || npy->bytes == 8;
+    npy->type.kind = at[2];
+    npy->type.bytes = (int)strtol(at + 3, &end, 10);
+    bool known = npy->type.kind == 'f'
+                     ? npy->type.bytes == 2 || npy->type.bytes == 4 || npy->type.bytes == 8
+                     : npy->type.bytes == 1 || npy->type.bytes == 2 || npy->type.bytes == 4 ||
+                           npy->type.bytes == 8;
     return *end == '\'' && known;
 }
 
@@ -57,7 +58,7 @@ static bool read_shape(const char *at, MwNpy *npy)
 /* Size of all elements in bytes; -1: more than an int64_t holds. */
 static int64_t data_bytes(const MwNpy *npy)
 {
-    int64_t bytes = npy->bytes;
+    int64_t bytes = npy->type.bytes;
     for (int d = 0; d < npy->rank; d++)
         if (__builtin_mul_overflow(bytes, npy->dim[d], &bytes))
             return -1;
@@ -114,7 +115,7 @@ bool mw_npy_read(const char *data, int64_t bytes, MwNpy *npy, MwFault *fault)
 const char *mw_npy_text(const MwNpy *npy, char buffer[MW_NPY_TEXT_BYTES])
 {
     char type[MW_FILE_TYPE_TEXT_BYTES];
-    int at = snprintf(buffer, MW_NPY_TEXT_BYTES, "%s[", mw_file_type_text(mw_npy_type(npy), type));
+    int at = snprintf(buffer, MW_NPY_TEXT_BYTES, "%s[", mw_file_type_text(npy->type, type));
     for (int d = 0; d < npy->rank; d++)
         at += snprintf(buffer + at, (size_t)(MW_NPY_TEXT_BYTES - at), "%s%lld", d ? ", " : "",
                        (long long)npy->dim[d]);
@@ -124,13 +125,13 @@ const char *mw_npy_text(const MwNpy *npy, char buffer[MW_NPY_TEXT_BYTES])
 
 bool mw_npy_fits(const MwNpy *npy, MwType type)
 {
-    return mw_file_type_fits(mw_npy_type(npy), type);
+    return mw_file_type_fits(npy->type, type);
 }
 
 bool mw_npy_convert(const MwNpy *npy, const char *from, int64_t count, MwType type, void *to,
                     MwFault *fault)
 {
-    return mw_file_type_convert(mw_npy_type(npy), from, count, type, to, fault);
+    return mw_file_type_convert(npy->type, from, count, type, to, fault);
 }
 
 /* ---- Writing ---- */

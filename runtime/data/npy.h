@@ -7,17 +7,11 @@
 #include "runtime/data/file_type.h"
 
 typedef struct {
-    char kind; /* 'f' float, 'i' integer, 'u' unsigned, 'b' bool */
-    int bytes; /* of one element */
+    MwFileType type; /* no 'B' */
     int rank;
     int64_t dim[MW_MAX_RANK];
     int64_t offset; /* of the first element in the file */
 } MwNpy;
-
-static inline MwFileType mw_npy_type(const MwNpy *npy)
-{
-    return (MwFileType){npy->kind, npy->bytes};
-}
 
 /* Parses the header of a file of `bytes` bytes, and proves that the file has all elements. `data`
  * is the file, or its first MW_NPY_MOST_HEADER_BYTES. */

@@ -37,7 +37,7 @@ void mw_tokens_header(int bits, int64_t count, unsigned char header[MW_TOKENS_HE
 
 static MwNpy array_of(int bits, int64_t count, int64_t offset)
 {
-    return (MwNpy){.kind = 'u', .bytes = bits / 8, .rank = 1, .dim = {count}, .offset = offset};
+    return (MwNpy){.type = {'u', bits / 8}, .rank = 1, .dim = {count}, .offset = offset};
 }
 
 /* A file that begins with a header of llm.c. */
@@ -67,7 +67,7 @@ static bool read_array(const MwFeedFile *file, MwNpy *tokens, MwFault *fault)
         return false;
     if (!mw_npy_read(begin, file->bytes, tokens, fault))
         return mw_fault_prefix(fault, "%s", file->path);
-    return (tokens->rank == 1 && (tokens->kind == 'u' || tokens->kind == 'i')) ||
+    return (tokens->rank == 1 && (tokens->type.kind == 'u' || tokens->type.kind == 'i')) ||
            mw_fault_set(fault,
                         "%s holds %s; tokens are integers in one dimension, and rows of them go by "
                         "npy:NAME=FILE",

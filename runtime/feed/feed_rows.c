@@ -184,7 +184,7 @@ static bool convert(const MwFeedRows *rows, const MwRowFile *file, int64_t from,
                     int64_t count, void *to, MwFault *fault)
 {
     const MwType type = rows->source.input->global.type;
-    const int bytes = file->array.bytes;
+    const int bytes = file->array.type.bytes;
     if (mw_npy_convert(&file->array, chunk, count, type, to, fault))
         return true;
     for (int64_t i = 0; i < count; i++) {
@@ -202,7 +202,7 @@ bool mw_feed_rows_read(const MwFeedRows *rows, int64_t row, int64_t column, int6
 {
     char chunk[CHUNK_BYTES];
     const MwRowFile *file = file_of(rows, row);
-    const int64_t bytes = file->array.bytes, from = element_of(rows, file, row, column);
+    const int64_t bytes = file->array.type.bytes, from = element_of(rows, file, row, column);
     const int64_t element_bytes = mw_type_bytes(rows->source.input->global.type);
     for (int64_t done = 0, part; done < count; done += part) {
         part = mw_min(count - done, CHUNK_BYTES / bytes);

@@ -150,9 +150,9 @@ static bool read_npy(MwStore *store, Entry *entry, MwFault *fault)
                            fault) ||
         !mw_npy_read(begin, store->open.bytes, &npy, fault))
         return false;
-    const bool is_bf16 = npy.kind == 'u' && npy.bytes == 2;
+    const bool is_bf16 = mw_file_type_equal(npy.type, (MwFileType){'u', 2});
     entry->tensor = (MwSafetensor){.name = entry->name,
-                                   .type = {is_bf16 ? 'B' : npy.kind, npy.bytes},
+                                   .type = {is_bf16 ? 'B' : npy.type.kind, npy.type.bytes},
                                    .rank = npy.rank,
                                    .offset = npy.offset};
     memcpy(entry->tensor.dim, npy.dim, sizeof npy.dim);

@@ -26,7 +26,7 @@ static void read_member(MwArena *arena, const MwFeedFile *archive, const MwMembe
         int64_t elements = 1;
         for (int d = 0; d < npy.rank; d++)
             elements *= npy.dim[d];
-        MW_ASSERT(npy.offset + elements * npy.bytes <= file.bytes);
+        MW_ASSERT(npy.offset + elements * npy.type.bytes <= file.bytes);
     }
     mw_feed_file_close(&file);
 }

@@ -377,35 +377,34 @@ END_TEST
 
 /* An element of an array: its type, its bits, the type of the input, the element there or none. */
 static const struct {
-    char kind;
-    int bytes;
+    MwFileType from;
     uint64_t bits;
     MwType type;
     const char *message; /* NULL: it becomes `element` */
     double element;
 } conversions[] = {
-    {'i', 8, 1ull << 40, MW_I64, NULL, 0x1p40},
-    {'i', 8, 1ull << 31, MW_I32, "2147483648, which i32 cannot represent"},
-    {'i', 8, (uint64_t)-7, MW_I32, NULL, -7},
-    {'u', 8, 1ull << 63, MW_I64, "9223372036854775808, which i64 cannot represent"},
-    {'i', 8, (uint64_t)-1, MW_U8, "-1, which u8 cannot represent"},
-    {'i', 4, 256, MW_U8, "256, which u8 cannot represent"},
-    {'u', 1, 255, MW_U8, NULL, 255},
-    {'u', 1, 128, MW_I8, "128, which i8 cannot represent"},
-    {'i', 1, 0x80, MW_I8, NULL, -128},
-    {'u', 1, 200, MW_I64, NULL, 200},
-    {'u', 1, 200, MW_F32, NULL, 200},
-    {'u', 2, 2049, MW_F16, NULL, 2048},
-    {'i', 8, 1 << 20, MW_F16, NULL, INFINITY},
-    {'f', 2, 0x7bff, MW_F16, NULL, 65504},
-    {'f', 2, 0x8001, MW_F32, NULL, -0x1p-24},
-    {'f', 8, 0x3ff0020000000000, MW_F16, NULL, 1}, /* a tie: 1 + 2^-11 */
-    {'b', 1, 1, MW_U8, NULL, 1},
+    {{'i', 8}, 1ull << 40, MW_I64, NULL, 0x1p40},
+    {{'i', 8}, 1ull << 31, MW_I32, "2147483648, which i32 cannot represent"},
+    {{'i', 8}, (uint64_t)-7, MW_I32, NULL, -7},
+    {{'u', 8}, 1ull << 63, MW_I64, "9223372036854775808, which i64 cannot represent"},
+    {{'i', 8}, (uint64_t)-1, MW_U8, "-1, which u8 cannot represent"},
+    {{'i', 4}, 256, MW_U8, "256, which u8 cannot represent"},
+    {{'u', 1}, 255, MW_U8, NULL, 255},
+    {{'u', 1}, 128, MW_I8, "128, which i8 cannot represent"},
+    {{'i', 1}, 0x80, MW_I8, NULL, -128},
+    {{'u', 1}, 200, MW_I64, NULL, 200},
+    {{'u', 1}, 200, MW_F32, NULL, 200},
+    {{'u', 2}, 2049, MW_F16, NULL, 2048},
+    {{'i', 8}, 1 << 20, MW_F16, NULL, INFINITY},
+    {{'f', 2}, 0x7bff, MW_F16, NULL, 65504},
+    {{'f', 2}, 0x8001, MW_F32, NULL, -0x1p-24},
+    {{'f', 8}, 0x3ff0020000000000, MW_F16, NULL, 1}, /* a tie: 1 + 2^-11 */
+    {{'b', 1}, 1, MW_U8, NULL, 1},
 };
 
 START_TEST(elements_become_those_of_the_input)
 {
-    const MwNpy npy = {.kind = conversions[_i].kind, .bytes = conversions[_i].bytes};
+    const MwNpy npy = {.type = conversions[_i].from};
     const MwType type = conversions[_i].type;
     int64_t to[1];
     MwFault fault = {0};
@@ -424,7 +423,7 @@ END_TEST
 START_TEST(integers_of_64_bits_stay_exact)
 {
     const int64_t from = (1ll << 53) + 1;
-    const MwNpy npy = {.kind = 'i', .bytes = 8};
+    const MwNpy npy = {.type = {'i', 8}};
     int64_t to[1];
     MwFault fault = {0};
     ck_assert(mw_npy_convert(&npy, (const char *)&from, 1, MW_I64, to, &fault));
@@ -453,7 +452,7 @@ START_TEST(arrays_are_written_as_they_are_read)
                       fault.text);
         ck_assert_int_eq(npy.rank, tensors[i].rank);
         ck_assert_mem_eq(npy.dim, tensors[i].dim, sizeof npy.dim);
-        ck_assert_int_eq(npy.bytes, mw_type_bytes(tensors[i].type));
+        ck_assert_int_eq(npy.type.bytes, mw_type_bytes(tensors[i].type));
         ck_assert(!mw_npy_read(file, bytes + mw_tensor_bytes(&tensors[i]) - 1, &npy, &fault));
     }
 }
