@@ -28,8 +28,6 @@ struct MwEvaluation {
     Message *own;
     char *all; /* [ranks] messages */
     double *averages;
-    bool data_failed;
-    MwFault data_fault; /* the first of a step, where data_failed */
 };
 
 MwEvaluation *mw_evaluation_new(MwArena *arena, const MwPlan *plan, const MwExecutor *executor,
@@ -89,16 +87,8 @@ bool mw_evaluation_begin(MwEvaluation *evaluation, MwFault *fault)
 static bool give_input(void *context, int input, int64_t step, const MwBox *box, void *to,
                        MwFault *fault)
 {
-    MwEvaluation *evaluation = context;
-    if (mw_ahead_input(evaluation->ahead, input, step, box, to, fault))
-        return true;
-    if (!evaluation->data_failed) {
-        mw_fault_prefix(fault, "--eval-feed: step %lld: input %s", (long long)step,
-                        mw_executor_mesh(evaluation->executor)->inputs[input].name);
-        evaluation->data_failed = true;
-        evaluation->data_fault = *fault;
-    }
-    memset(to, 0, (size_t)mw_box_held_bytes(box));
+    (void)fault;
+    mw_ahead_input(((MwEvaluation *)context)->ahead, input, step, box, to);
     return true;
 }
 
@@ -136,7 +126,7 @@ static bool run_step(MwEvaluation *evaluation, int64_t step, bool (*stops)(void)
     if (!mw_executor_step(evaluation->executor, step, &data, own->metrics, fault))
         return mw_fault_prefix(fault, "evaluation");
     own->stops = stops();
-    own->lacks_data = evaluation->data_failed;
+    own->lacks_data = mw_ahead_fault(evaluation->ahead) != NULL;
     return share(evaluation, fault);
 }
 
@@ -149,9 +139,12 @@ MwEvaluationEnd mw_evaluation_run(MwEvaluation *evaluation, bool (*stops)(void),
     for (int64_t step = 1; step <= evaluation->steps; step++) {
         if (!run_step(evaluation, step, stops, fault))
             return MW_EVALUATION_FAULT;
-        evaluated->lacks_data = evaluation->data_failed;
-        if (evaluation->data_failed)
-            *fault = evaluation->data_fault;
+        const MwFault *data_fault = mw_ahead_fault(evaluation->ahead);
+        evaluated->lacks_data = data_fault != NULL;
+        if (data_fault) {
+            *fault = *data_fault;
+            mw_fault_prefix(fault, "--eval-feed");
+        }
         if (evaluation->own->lacks_data || evaluation->own->stops)
             return evaluation->own->lacks_data ? MW_EVALUATION_NO_DATA : MW_EVALUATION_STOPPED;
     }

@@ -41,8 +41,6 @@ typedef struct {
     uint64_t seed;
     int64_t step; /* the last that was done */
     int64_t rows; /* that outputs have, where the run ends with its data; 0: those of all batches */
-    bool data_failed;
-    MwFault data_fault; /* the first of the step, where data_failed */
 } MwRunState;
 
 /* Exit statuses, besides 0. */

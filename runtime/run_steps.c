@@ -60,7 +60,8 @@ static void share_messages(MwRunState *run, const Messages *messages)
     MwFault fault;
     StepMessage *own = messages->own;
     const MwPlanMesh *mesh;
-    own->signs = (interrupted ? SIGN_INTERRUPTED : 0) | (run->data_failed ? SIGN_DATA : 0) |
+    own->signs = (interrupted ? SIGN_INTERRUPTED : 0) |
+                 (mw_ahead_fault(run->ahead) ? SIGN_DATA : 0) |
                  (run->saver && mw_saver_is_writing(run->saver) ? SIGN_WRITING : 0);
     if (!run->transport->table->allgather(run->transport, own, messages->bytes, messages->all,
                                           &fault))
@@ -78,16 +79,8 @@ static void share_messages(MwRunState *run, const Messages *messages)
 static bool give_input(void *context, int input, int64_t step, const MwBox *box, void *to,
                        MwFault *fault)
 {
-    MwRunState *run = context;
-    if (mw_ahead_input(run->ahead, input, step, box, to, fault))
-        return true;
-    if (!run->data_failed) {
-        mw_fault_prefix(fault, "step %lld: input %s", (long long)step,
-                        mw_executor_mesh(run->executor)->inputs[input].name);
-        run->data_failed = true;
-        run->data_fault = *fault;
-    }
-    memset(to, 0, (size_t)(mw_box_held_elements(box) * mw_type_bytes(box->global.type)));
+    (void)fault;
+    mw_ahead_input(((MwRunState *)context)->ahead, input, step, box, to);
     return true;
 }
 
@@ -144,7 +137,7 @@ static bool finish_step(MwRunState *run, const Outcome *outcome)
 {
     MwFault fault;
     if (outcome->signs & SIGN_DATA)
-        return mw_run_agree(run, !run->data_failed, &run->data_fault);
+        return mw_run_agree(run, !mw_ahead_fault(run->ahead), mw_ahead_fault(run->ahead));
     if (run->progress &&
         !mw_progress_step(run->progress, run->step + 1, outcome->metrics, outcome->time_s, &fault))
         mw_run_end_all(run, run->step + 1, &fault);

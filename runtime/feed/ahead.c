@@ -25,6 +25,8 @@ struct MwAhead {
     const MwFeeds *feeds;
     const MwInputBox *boxes;
     int box_count, expected; /* the box that the step asks for next, if it asks in order */
+    bool has_failed;
+    MwFault fault; /* the first, where one has failed */
     pthread_t thread;
     pthread_mutex_t lock; /* of all below, but for the data of parts */
     pthread_cond_t changed;
@@ -160,8 +162,8 @@ static const Part *wait_for(MwAhead *ahead, int64_t step, int index)
     return &slot->parts[index];
 }
 
-bool mw_ahead_input(MwAhead *ahead, int input, int64_t step, const MwBox *box, void *to,
-                    MwFault *fault)
+static bool take(MwAhead *ahead, int input, int64_t step, const MwBox *box, void *to,
+                 MwFault *fault)
 {
     const int index = find_box(ahead, input, box);
     if (index < 0 || step < ahead->first || step > ahead->last)
@@ -172,6 +174,22 @@ bool mw_ahead_input(MwAhead *ahead, int input, int64_t step, const MwBox *box, v
     else
         *fault = part->fault;
     return part->good;
+}
+
+void mw_ahead_input(MwAhead *ahead, int input, int64_t step, const MwBox *box, void *to)
+{
+    MwFault fault;
+    if (take(ahead, input, step, box, to, &fault))
+        return;
+    memset(to, 0, (size_t)mw_box_held_bytes(box));
+    if (!ahead->has_failed)
+        ahead->fault = fault;
+    ahead->has_failed = true;
+}
+
+const MwFault *mw_ahead_fault(const MwAhead *ahead)
+{
+    return ahead->has_failed ? &ahead->fault : NULL;
 }
 
 void mw_ahead_close(MwAhead **ahead)

@@ -380,10 +380,8 @@ int64_t mw_feeds_batch(const MwFeeds *feeds)
     return feeds->rows.count ? mw_input_batch(feeds->rows.at[0].rows.source.input) : 0;
 }
 
-bool mw_feeds_input(const MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
-                    MwFault *fault)
+static bool fill_box(const MwFeed *feed, int64_t step, const MwBox *box, void *to, MwFault *fault)
 {
-    const MwFeed *feed = &feeds->feeds[input];
     const int64_t bytes = mw_type_bytes(box->global.type);
     if (feed->input->is_padded)
         memset(to, 0, (size_t)mw_box_held_bytes(box));
@@ -392,6 +390,14 @@ bool mw_feeds_input(const MwFeeds *feeds, int input, int64_t step, const MwBox *
                         (char *)to + segment.local * bytes, fault))
             return false;
     return mw_feed_check_bounds(feed, step, box, to, fault);
+}
+
+bool mw_feeds_input(const MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
+                    MwFault *fault)
+{
+    const MwFeed *feed = &feeds->feeds[input];
+    return fill_box(feed, step, box, to, fault) ||
+           mw_fault_prefix(fault, "step %lld: input %s", (long long)step, feed->input->name);
 }
 
 void mw_feeds_close(MwFeeds **feeds)

@@ -41,7 +41,7 @@ MwFeeds *mw_feeds_open(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mes
 int64_t mw_feeds_rows(const MwFeeds *feeds);
 /* Number of them that a step takes, where there are any. */
 int64_t mw_feeds_batch(const MwFeeds *feeds);
-/* Gives the executor an input (MwExecutorData.input). */
+/* Gives the executor an input (MwExecutorData.input). A fault names the step and the input. */
 bool mw_feeds_input(const MwFeeds *feeds, int input, int64_t step, const MwBox *box, void *to,
                     MwFault *fault);
 void mw_feeds_close(MwFeeds **feeds);
