@@ -56,15 +56,14 @@ static bool is_wrong(Reader *reader, const char *what)
     return false;
 }
 
-/* The mesh of a rank; -1: the plan has no such rank. */
-static int mesh_of(const MwPlan *plan, double rank)
+static bool is_rank(const MwPlan *plan, double number)
 {
-    for (int m = 0; m < plan->mesh_count; m++) {
-        const MwPlanMesh *mesh = &plan->meshes[m];
-        if (rank >= mesh->first_rank && rank < mesh->first_rank + mw_mesh_devices(&mesh->shape))
-            return m;
-    }
-    return -1;
+    return number >= 0 && number < plan->rank_count && number == (int)number;
+}
+
+static int mesh_of(const MwPlan *plan, int rank)
+{
+    return (int)(mw_plan_mesh_of_rank(plan, rank) - plan->meshes);
 }
 
 static int program_of(const MwPlanMesh *mesh, const char *name)
@@ -132,16 +131,16 @@ static bool note_step(Reader *reader, double step)
 static bool take_event(Reader *reader)
 {
     const Event *event = &reader->event;
-    const int mesh = mesh_of(reader->plan, event->pid);
     if (strcmp(event->phase, "X") != 0 || strcmp(event->category, "task") == 0)
         return true;
-    if (mesh < 0 || event->pid != (int)event->pid)
+    if (!is_rank(reader->plan, event->pid))
         return is_wrong(reader, "it has a rank that the plan does not have");
     if (!(event->dur >= 0 && event->dur < 1e15 && event->ts >= 0))
         return is_wrong(reader, "an event has no duration");
     if (!note_step(reader, event->step))
         return false;
     reader->has_rank[(int)event->pid] = true;
+    const int mesh = mesh_of(reader->plan, (int)event->pid);
     MwTraceMesh *of = &reader->run->meshes[mesh];
     const int64_t step = (int64_t)event->step;
     if (strcmp(event->category, "step") == 0) {
