@@ -21,11 +21,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
             continue;
         }
         MW_ASSERT(tokens.rank == 1 && tokens.dim[0] >= 0 && tokens.offset >= 0);
-        MW_ASSERT(tokens.offset + tokens.dim[0] * tokens.bytes <= file.bytes);
+        MW_ASSERT(tokens.offset + tokens.dim[0] * tokens.type.bytes <= file.bytes);
         char last[8];
         if (tokens.dim[0])
-            MW_ASSERT(mw_feed_file_read(&file, tokens.offset + (tokens.dim[0] - 1) * tokens.bytes,
-                                        tokens.bytes, last, &fault));
+            MW_ASSERT(mw_feed_file_read(&file,
+                                        tokens.offset + (tokens.dim[0] - 1) * tokens.type.bytes,
+                                        tokens.type.bytes, last, &fault));
     }
     mw_feed_file_close(&file);
     return 0;
