@@ -2,6 +2,7 @@
 /* Reads a file and the files it imports. An import stands for the sizes and blocks of its file; a
  * file that is imported twice is taken once. */
 #include "base/file.h"
+#include "base/hash.h"
 #include "frontend/expand/expand.h"
 #include "frontend/frontend.h"
 #include "frontend/syntax/parse.h"
@@ -24,6 +25,7 @@ typedef struct {
     MwDiags *diags;
     MW_VEC(File) files;
     MwItems items;
+    uint64_t hash; /* of the texts of all files */
     int depth;
 } Loader;
 
@@ -92,6 +94,7 @@ static bool load_source(Loader *loader, const MwSource *source, bool is_import)
 {
     MwItems items = {0};
     bool ok = mw_source_parse(loader->arena, loader->interner, source, loader->diags, &items);
+    loader->hash = mw_hash_mix(loader->hash, mw_hash_bytes(source->text, source->bytes));
     loader->depth++;
     for (int i = 0; i < items.count; i++) {
         const MwItem *item = &items.at[i];
@@ -115,7 +118,10 @@ static MwGraph *load(Loader *loader, const MwSource *source, const MwDefine *def
         return NULL;
     MwExpandQuery query = {
         .name = source->name, .items = &loader->items, .defines = defines, .define_count = count};
-    return mw_expand(loader->arena, loader->interner, &query, loader->diags);
+    MwGraph *graph = mw_expand(loader->arena, loader->interner, &query, loader->diags);
+    if (graph)
+        graph->source_hash = loader->hash;
+    return graph;
 }
 
 MwGraph *mw_graph_load(MwArena *arena, MwInterner *interner, const char *path,

@@ -81,6 +81,8 @@ typedef struct {
     MwDeviceModel device;
     MwLink node_link;    /* zeros if a node is one device */
     MwLink network_link; /* zeros if the cluster is one node */
+    /* of the texts that it was read from, and of what of this machine is in it; 0: of none */
+    uint64_t source_hash;
 } MwCluster;
 
 static inline int mw_cluster_devices(const MwCluster *cluster)

@@ -205,6 +205,7 @@ typedef struct {
      * the number of the step alone. The pass update uses them up; then there are none */
     MwOutputs rates;
     MW_VEC(MwTrain) trains; /* the train statements of the model; none: it is for inference */
+    uint64_t source_hash;   /* of the files that it was read from; 0: of none */
     MwType precision;       /* for the pass precision: type of contractions; F32: all types stay */
     MwOrigin origin;        /* of the nodes added next; the code that adds them sets it */
     MwPhase phase;          /* of the nodes added next; the code that adds them sets it */

@@ -42,7 +42,8 @@ static const char backend_names[] =
 /* Stands for their names in the text of an option. */
 #define SCHEDULES "%SCHEDULES%"
 
-enum { GROUP_MODEL = 1, GROUP_PLAN, GROUP_DEBUG };
+/* A plan records the options of the first two groups: what it is follows from them. */
+enum { GROUP_MODEL = 1, GROUP_PLAN, GROUP_RESULT, GROUP_DEBUG };
 
 static const struct argp_option model_options[] = {
     {NULL, 'D', "SIZE=VALUE", 0, "Override a size of the model", GROUP_MODEL},
@@ -57,8 +58,8 @@ static const struct argp_option model_options[] = {
 
 static const struct argp_option plan_options[] = {
     {"output", 'o', "FILE", 0,
-     "Where the result goes (the name of the model, in the working folder)", GROUP_MODEL},
-    {"quiet", 'q', NULL, 0, "Print no summary of the plan", GROUP_MODEL},
+     "Where the result goes (the name of the model, in the working folder)", GROUP_RESULT},
+    {"quiet", 'q', NULL, 0, "Print no summary of the plan", GROUP_RESULT},
     {"cluster", OPTION_CLUSTER, "FILE|NAME|local:N", 0,
      "What to compile for: a .cluster file, one that comes with meshwright, such as dgx-a100, or N "
      "ranks of this machine (local:1)",
@@ -68,7 +69,7 @@ static const struct argp_option plan_options[] = {
     {"cuda-arch", OPTION_CUDA_ARCH, "LIST", 0,
      "GPUs that executables for cuda run on, by compute capability, such as 80,90 (those that "
      "meshwright was built for)",
-     GROUP_PLAN},
+     GROUP_RESULT},
     {"mesh", OPTION_MESH, "AxB", 0, "Pin the logical mesh, such as 2x4 (the best of all)",
      GROUP_PLAN},
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
@@ -102,6 +103,54 @@ static const struct argp_option plan_options[] = {
     {"dump-ilp", OPTION_DUMP_ILP, "FILE", 0,
      "Write the same as an integer program: CPLEX LP, or MPS if FILE ends in .mps", GROUP_DEBUG},
     {0}};
+
+/* ---- What a plan records ---- */
+
+static bool is_recorded(const struct argp_option *row)
+{
+    return row->group == GROUP_MODEL || row->group == GROUP_PLAN;
+}
+
+static bool is_end(const struct argp_option *row)
+{
+    return !row->name && !row->key;
+}
+
+/* "--cluster", "-D" */
+static const char *option_word(MwArena *arena, const struct argp_option *row)
+{
+    return row->name ? mw_arena_printf(arena, "--%s", row->name)
+                     : mw_arena_printf(arena, "-%c", row->key);
+}
+
+/* Notes an option of `table` if plans record it; keeps the list in the order of names. */
+static void record(MwToolOptions *options, const struct argp_option *table, int key,
+                   const char *value)
+{
+    while (!is_end(table) && table->key != key)
+        table++;
+    if (is_end(table) || !is_recorded(table))
+        return;
+    MwPlanOption option = {option_word(options->arena, table), value};
+    mw_vec_push(options->arena, &options->asked, option);
+    MwPlanOption *at = &options->asked.at[options->asked.count - 1];
+    for (; at > options->asked.at && strcmp(at[-1].name, option.name) > 0; at--)
+        *at = at[-1];
+    *at = option;
+}
+
+/* Whether plans record an option of that name. */
+static bool is_known(MwArena *arena, const char *name)
+{
+    const struct argp_option *const tables[] = {model_options, plan_options};
+    for (int t = 0; t < MW_COUNT(tables); t++)
+        for (const struct argp_option *row = tables[t]; !is_end(row); row++)
+            if (is_recorded(row) && strcmp(option_word(arena, row), name) == 0)
+                return true;
+    return false;
+}
+
+/* ---- Values ---- */
 
 /* Checks a list of compute capabilities as nvcc names them, 80 or 90a, between commas. */
 static const char *parse_cuda_arch(struct argp_state *state, const char *text)
@@ -153,6 +202,7 @@ static MwPass parse_pass(struct argp_state *state, const char *name)
 static error_t parse_model_option(int key, char *arg, struct argp_state *state)
 {
     MwToolOptions *options = state->input;
+    record(options, model_options, key, arg);
     switch (key) {
     case 'D':
         mw_vec_push(options->arena, &options->defines,
@@ -220,6 +270,7 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
 {
     MwToolOptions *options = state->input;
     MwCompileOptions *compile = &options->compile;
+    record(options, plan_options, key, arg);
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = options;
@@ -295,29 +346,48 @@ static char *filter_help(int key, const char *text, void *input)
     return filtered;
 }
 
+/* ---- Command lines ---- */
+
+static const struct argp model_argp = {model_options, parse_model_option, NULL, NULL, NULL, NULL,
+                                       NULL};
+static const struct argp_child of_plan[] = {{&model_argp, 0, NULL, 0}, {0}};
+static const struct argp plan_argp = {plan_options, parse_plan_option, NULL, NULL,
+                                      of_plan,      filter_help,       NULL};
+
+/* The parser of the command comes first, so that it can take arguments before the model. */
 static error_t pass_inputs(int key, char *arg, struct argp_state *state)
 {
     MwToolOptions *options = state->input;
     (void)arg;
     if (key != ARGP_KEY_INIT)
         return ARGP_ERR_UNKNOWN;
-    state->child_inputs[0] = options;
+    int children = 0;
     if (options->command->own)
-        state->child_inputs[1] = options->command->own_input;
+        state->child_inputs[children++] = options->command->own_input;
+    state->child_inputs[children] = options;
     return 0;
+}
+
+/* Parses into options that may have been parsed before. */
+static void parse(const struct argp *argp, MwToolOptions *options, int argc, char **argv)
+{
+    argp_parse(argp, argc, argv, 0, NULL, options);
+    options->compile.pins = options->pins.at;
+    options->compile.pin_count = options->pins.count;
 }
 
 void mw_tool_options_parse(MwToolOptions *options, const MwToolCommand *command, int argc,
                            char **argv)
 {
-    const struct argp model = {model_options, parse_model_option, NULL, NULL, NULL, NULL, NULL};
-    const struct argp_child of_plan[] = {{&model, 0, NULL, 0}, {0}};
-    const struct argp plan = {plan_options, parse_plan_option, NULL, NULL,
-                              of_plan,      filter_help,       NULL};
-    const struct argp_child children[] = {
-        {command->plans ? &plan : &model, 0, NULL, 0}, {command->own, 0, NULL, 0}, {0}};
-    const struct argp whole = {NULL,     pass_inputs, "MODEL.graph", command->what,
-                               children, NULL,        NULL};
+    struct argp_child children[3] = {0};
+    int child_count = 0;
+    if (command->own)
+        children[child_count++].argp = command->own;
+    children[child_count].argp = command->plans ? &plan_argp : &model_argp;
+    const struct argp whole = {
+        NULL,          pass_inputs, command->arguments ? command->arguments : "MODEL.graph",
+        command->what, children,    NULL,
+        NULL};
     options->command = command;
     options->cluster = "local:1";
     options->compile.solve_time_s = 5;
@@ -325,7 +395,29 @@ void mw_tool_options_parse(MwToolOptions *options, const MwToolCommand *command,
     options->pipeline.dump_after = MW_PASS_COUNT;
     options->pipeline.dump = stdout;
     options->pipeline.progress = isatty(STDERR_FILENO) ? stderr : NULL;
-    argp_parse(&whole, argc, argv, 0, NULL, options);
-    options->compile.pins = options->pins.at;
-    options->compile.pin_count = options->pins.count;
+    parse(&whole, options, argc, argv);
+}
+
+bool mw_tool_options_take(MwToolOptions *options, const MwPlanCommand *command, MwDiags *diags)
+{
+    char **words = MW_NEW(options->arena, char *, 2 * command->option_count + 4);
+    int count = 0;
+    words[count++] = mw_arena_strdup(options->arena, "meshwright");
+    for (int i = 0; i < command->option_count; i++) {
+        const MwPlanOption *option = &command->options[i];
+        if (!is_known(options->arena, option->name)) {
+            mw_diag_error(diags, mw_span_none(),
+                          "the plan was made with the option '%s', which this meshwright does not "
+                          "have",
+                          option->name);
+            return false;
+        }
+        words[count++] = mw_arena_strdup(options->arena, option->name);
+        words[count++] = mw_arena_strdup(options->arena, option->value);
+    }
+    words[count++] = mw_arena_strdup(options->arena, "--");
+    words[count++] = mw_arena_strdup(options->arena, command->model);
+    options->model = NULL;
+    parse(&plan_argp, options, count, words);
+    return true;
 }

@@ -5,12 +5,14 @@
 
 #include "frontend/frontend.h"
 #include "passes/pass.h"
+#include "runtime/plan/plan.h"
 
 #include <argp.h>
 
 /* A command that takes a model. */
 typedef struct {
     const char *what;       /* it does, for --help */
+    const char *arguments;  /* for --help, a line for each way to call it; NULL: the model alone */
     bool plans;             /* it says what to plan for */
     const char *suffix;     /* what the name of its result ends in; NULL: it has none */
     const struct argp *own; /* options of its own; NULL: none */
@@ -30,6 +32,7 @@ typedef struct {
     MwType precision;
     MW_VEC(MwDefine) defines;
     MW_VEC(const char *) pins;
+    MW_VEC(MwPlanOption) asked; /* what a plan records of the command line (MwPlanCommand) */
     MwCompileOptions compile;
     MwPipelineOptions pipeline;
     const MwToolCommand *command; /* that is parsed for */
@@ -38,5 +41,10 @@ typedef struct {
 /* Parses the whole command line of the command. Ends the process on wrong usage and on --help. */
 void mw_tool_options_parse(MwToolOptions *options, const MwToolCommand *command, int argc,
                            char **argv);
+
+/* Takes the model and the options of a command that made a plan, in place of the model that was
+ * parsed. False after an error: this meshwright has no such option. Ends the process on values that
+ * are wrong, of which plans hold none unless they were made for that. */
+bool mw_tool_options_take(MwToolOptions *options, const MwPlanCommand *command, MwDiags *diags);
 
 #endif

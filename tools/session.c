@@ -8,14 +8,37 @@
 #include "tools/data_files.h"
 #include "tools/output_name.h"
 
+/* After parsing: finds the model, which the options have by its name. */
+static void use_options(MwSession *session)
+{
+    MwToolOptions *options = &session->options;
+    session->command = (MwPlanCommand){.model = options->model,
+                                       .options = options->asked.at,
+                                       .option_count = options->asked.count};
+    options->model = mw_data_file(options->arena, &mw_data_models, options->model);
+    session->compilation.options = options->compile;
+}
+
+static const char *hash_text(MwArena *arena, uint64_t hash)
+{
+    return mw_arena_printf(arena, "%016llx", (unsigned long long)hash);
+}
+
 void mw_session_begin(MwSession *session, const MwToolCommand *command, int argc, char **argv)
 {
     MwArena *arena = mw_arena_new();
     *session = (MwSession){.options = {.arena = arena}, .diags = mw_diags_new(arena)};
-    mw_tool_options_parse(&session->options, command, argc, argv);
-    session->options.model = mw_data_file(arena, &mw_data_models, session->options.model);
     session->compilation.arena = arena;
-    session->compilation.options = session->options.compile;
+    mw_tool_options_parse(&session->options, command, argc, argv);
+    use_options(session);
+}
+
+bool mw_session_take(MwSession *session, const MwPlanCommand *command)
+{
+    if (!mw_tool_options_take(&session->options, command, session->diags))
+        return false;
+    use_options(session);
+    return true;
 }
 
 int mw_session_end(MwSession *session)
@@ -35,10 +58,13 @@ bool mw_session_load_model(MwSession *session)
     session->compilation.graph =
         mw_graph_load(options->arena, interner, options->model, options->defines.at,
                       options->defines.count, session->diags);
-    if (session->compilation.graph && options->has_precision)
-        session->compilation.graph->precision = options->precision;
-    return session->compilation.graph &&
-           mw_graph_check_model(session->compilation.graph, session->diags);
+    MwGraph *graph = session->compilation.graph;
+    if (!graph)
+        return false;
+    session->command.model_hash = hash_text(options->arena, graph->source_hash);
+    if (options->has_precision)
+        graph->precision = options->precision;
+    return mw_graph_check_model(graph, session->diags);
 }
 
 bool mw_session_load_cluster(MwSession *session)
@@ -46,10 +72,18 @@ bool mw_session_load_cluster(MwSession *session)
     const MwToolOptions *options = &session->options;
     const char *path = mw_data_file(options->arena, &mw_data_clusters, options->cluster);
     MwCluster *cluster = mw_cluster_load(options->arena, path, session->diags);
-    if (cluster && options->backend)
-        cluster->backend = options->backend;
     session->compilation.cluster = cluster;
-    return cluster != NULL;
+    if (!cluster)
+        return false;
+    session->command.cluster_hash = hash_text(options->arena, cluster->source_hash);
+    if (options->backend)
+        cluster->backend = options->backend;
+    return true;
+}
+
+bool mw_session_load(MwSession *session)
+{
+    return mw_session_load_cluster(session) && mw_session_load_model(session);
 }
 
 bool mw_session_run_passes(MwSession *session)
@@ -62,6 +96,7 @@ const MwPlan *mw_session_plan_with(MwSession *session, const MwCompileOptions *o
 {
     const MwPlanRequest request = {.graph = session->compilation.graph,
                                    .source = session->options.model,
+                                   .command = session->command,
                                    .cluster = session->compilation.cluster,
                                    .options = options,
                                    .pipeline = &session->options.pipeline};
@@ -82,8 +117,7 @@ static bool name_output(MwSession *session)
 
 const MwPlan *mw_session_plan(MwSession *session)
 {
-    if (!name_output(session) || !mw_session_load_cluster(session) ||
-        !mw_session_load_model(session))
+    if (!name_output(session) || !mw_session_load(session))
         return NULL;
     return mw_session_plan_with(session, &session->options.compile, session->diags);
 }

@@ -8,6 +8,9 @@
 
 typedef struct {
     MwToolOptions options;
+    /* for plans to record; its model is the word of the command line, its hashes are there once what
+     * they are of was loaded */
+    MwPlanCommand command;
     MwCompilation compilation;
     MwDiags *diags;
     bool names_output; /* options.output was not given */
@@ -15,12 +18,15 @@ typedef struct {
 
 /* Parses the command line (mw_tool_options_parse). */
 void mw_session_begin(MwSession *session, const MwToolCommand *command, int argc, char **argv);
+/* Takes the model and the options of a command that made a plan (mw_tool_options_take). */
+bool mw_session_take(MwSession *session, const MwPlanCommand *command);
 /* Shows what went wrong, if anything did, frees everything, and gives the exit status. */
 int mw_session_end(MwSession *session);
 
 /* Each adds errors and gives false where it fails. */
 bool mw_session_load_model(MwSession *session);
 bool mw_session_load_cluster(MwSession *session);
+bool mw_session_load(MwSession *session); /* both */
 bool mw_session_run_passes(MwSession *session);
 
 /* The plan of the model and the cluster that were loaded, with other options and diagnostics than

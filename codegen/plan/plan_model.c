@@ -87,6 +87,8 @@ static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, MwSta
     attempt->is_wrong = attempt->plan && !mw_plan_check(attempt->plan, attempt->diags);
     if (attempt->is_wrong)
         attempt->plan = NULL;
+    if (attempt->plan)
+        attempt->plan->command = request->command;
     return attempt;
 }
 

@@ -9,8 +9,9 @@
 
 /* What to plan. All of it stays as it is, but for names that the interner of the graph learns. */
 typedef struct {
-    const MwGraph *graph; /* as parsed */
-    const char *source;   /* path of the model as the user gave it */
+    const MwGraph *graph;  /* as parsed */
+    const char *source;    /* path of the model as the user gave it */
+    MwPlanCommand command; /* that asks for the plan, which records it; zeros: none does */
     const MwCluster *cluster;
     const MwCompileOptions *options;
     const MwPipelineOptions *pipeline;

@@ -4,6 +4,7 @@
 #include "frontend/cluster/cluster.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "frontend/cluster/local.h"
 #include "frontend/cluster/read.h"
 
@@ -31,6 +32,8 @@ static void share_among(MwArena *arena, MwCluster *cluster, int ranks)
         bandwidth->points[bandwidth->count - 1].value *= (double)cluster->devices_per_node / ranks;
     cluster->devices_per_node = ranks;
     cluster->device.memory_bytes = physical_memory_bytes() / ranks;
+    cluster->source_hash =
+        mw_hash_mix(cluster->source_hash, (uint64_t)cluster->device.memory_bytes);
 }
 
 static MwCluster *load_local(MwArena *arena, const char *name, MwDiags *diags)

@@ -15,6 +15,7 @@
 #include "frontend/cluster/read.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/suggest.h"
 #include "base/vec.h"
 #include "frontend/cluster/value.h"
@@ -401,6 +402,8 @@ static MwCluster *read_source(MwArena *arena, const MwSource *source, MwDiags *d
                               .depth = depth};
     mw_cluster_advance(&reader);
     read_file(&reader);
+    reader.cluster->source_hash =
+        mw_hash_mix(reader.cluster->source_hash, mw_hash_bytes(source->text, source->bytes));
     return mw_diags_error_count(diags) == errors ? reader.cluster : NULL;
 }
 

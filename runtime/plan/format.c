@@ -10,6 +10,11 @@
 #define MORE(member) .more = (int)offsetof(OWNER, member)
 #define PRESENT(member) .present = (int)offsetof(OWNER, member)
 
+#define ONE(member, record)                                                                        \
+    {                                                                                              \
+        .shape = MW_PLAN_ONE, .records = &(record), .record_count = 1,                             \
+        .offset = (int)offsetof(OWNER, member)                                                     \
+    }
 #define LIST(member, count, record)                                                                \
     {                                                                                              \
         .shape = MW_PLAN_LIST, .records = &(record), .record_count = 1,                            \
@@ -198,10 +203,7 @@ static const MwPlanField mesh_fields[] = {
     FIELD("bytes_per_s", number, bytes_per_s, PRESENT(has_ceilings)),
 };
 static const MwPlanPart mesh_parts[] = {
-    {.shape = MW_PLAN_ONE,
-     .records = &costs_record,
-     .record_count = 1,
-     .offset = (int)offsetof(MwPlanMesh, costs)},
+    ONE(costs, costs_record),
     LIST(buffers, buffer_count, buffer_record),
     LIST(inputs, input_count, input_record),
     LIST(outputs, output_count, output_record),
@@ -212,6 +214,24 @@ static const MwPlanPart mesh_parts[] = {
     LIST(tasks, task_count, task_record),
 };
 const MwPlanRecord mw_plan_mesh_record = RECORD("mesh", mesh_fields, PARTS(mesh_parts));
+#undef OWNER
+
+#define OWNER MwPlanOption
+static const MwPlanField option_fields[] = {
+    FIELD("name", string, name),
+    FIELD("value", string, value),
+};
+static const MwPlanRecord option_record = RECORD("option", option_fields);
+#undef OWNER
+
+#define OWNER MwPlanCommand
+static const MwPlanField command_fields[] = {
+    FIELD("model", string, model),
+    FIELD("model_hash", string, model_hash),
+    FIELD("cluster_hash", string, cluster_hash),
+};
+static const MwPlanPart command_parts[] = {LIST(options, option_count, option_record)};
+static const MwPlanRecord command_record = RECORD("command", command_fields, PARTS(command_parts));
 #undef OWNER
 
 #define OWNER MwPlanKernel
@@ -283,6 +303,7 @@ static const MwPlanField plan_fields[] = {
     FIELD("model_peak_s", number, model_peak_s),
 };
 static const MwPlanPart plan_parts[] = {
+    ONE(command, command_record),
     LIST(kernels, kernel_count, kernel_record),
     {.shape = MW_PLAN_TEXT,
      .keyword = "kernel_source",

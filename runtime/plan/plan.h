@@ -15,7 +15,7 @@
 #include "base/tensor.h"
 #include "base/text.h"
 
-enum { MW_PLAN_VERSION = 6, MW_BUFFER_ALIGNMENT = 64 };
+enum { MW_PLAN_VERSION = 7, MW_BUFFER_ALIGNMENT = 64 };
 
 /* A range of the arena. A buffer is storage, not a value: an in-place kernel reads and writes the
  * same buffer, and the values of a chain of reshapes share one. A write covers the whole buffer, in
@@ -327,6 +327,20 @@ typedef struct {
     int64_t needed_bytes;
 } MwPlanAlternative;
 
+/* An option of the command line: "--cluster" and "local:4". */
+typedef struct {
+    const char *name, *value;
+} MwPlanOption;
+
+/* What the plan was made from: with the same texts, the same command makes it again. */
+typedef struct {
+    const char *model; /* as the command line names it; "": no command made the plan */
+    /* hashes of the texts that the model and the cluster were read from, as 16 hex digits */
+    const char *model_hash, *cluster_hash;
+    MwPlanOption *options; /* those that decide what is planned, in the order of their names */
+    int option_count;
+} MwPlanCommand;
+
 typedef struct {
     const char *model;   /* name of the model */
     const char *source;  /* path of the .graph */
@@ -340,6 +354,7 @@ typedef struct {
     /* of products, convolutions and attention in a step, without recomputation */
     double model_flops;
     double model_peak_s; /* their time on one device at the rates of its datasheet; 0: not known */
+    MwPlanCommand command;
     MwPlanKernel *kernels;
     int kernel_count;
     const char *kernel_source; /* C or CUDA C that defines every kernel */

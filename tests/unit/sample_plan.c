@@ -203,6 +203,7 @@ MwPlan *sample_plan(MwArena *arena, int ranks, int micro_batches)
     const Sample sample = {arena, SAMPLE_BATCH / (ranks * micro_batches), ranks, micro_batches};
     static const MwPlanKernel kernels[] = {{"diff", 4, 5}, {"descend", 2, 1}};
     static const MwPlanStage stages[] = {{0, 0, 2, 1, 0.25, 0.5, 0, 0.125, 0, 2, 0, 2}};
+    static const MwPlanOption options[] = {{"--pin", "w=[S0]"}, {"-D", "rows=16"}};
     static const MwPlanAlternative alternatives[] = {{"2 stages, gpipe", "memory", 0, 1 << 20}};
     MwPlan *plan = MW_NEW(arena, MwPlan, 1);
     MwPlanMesh *mesh = MW_NEW(arena, MwPlanMesh, 1);
@@ -214,6 +215,11 @@ MwPlan *sample_plan(MwArena *arena, int ranks, int micro_batches)
                      .micro_batches = micro_batches,
                      .schedule = "none",
                      .step_s = 1.5,
+                     .command = {.model = "line.graph",
+                                 .model_hash = "0123456789abcdef",
+                                 .cluster_hash = "fedcba9876543210",
+                                 .options = mw_arena_dup(arena, options, sizeof options),
+                                 .option_count = MW_COUNT(options)},
                      .kernels = mw_arena_dup(arena, kernels, sizeof kernels),
                      .kernel_count = MW_COUNT(kernels),
                      .kernel_source =

@@ -96,6 +96,9 @@ START_TEST(a_parsed_plan_holds_what_was_printed)
     ck_assert(diff->args[1].f == 1.0 / 16);
     ck_assert_int_eq(mesh->tasks[2].program, 1);
     ck_assert(mesh->operators[0].compute_s == 1.0 / 3);
+    ck_assert_str_eq(plan->command.model, "line.graph");
+    ck_assert_int_eq(plan->command.option_count, 2);
+    ck_assert_str_eq(plan->command.options[1].value, "rows=16");
     ck_assert(mesh->operators[0].has_runner_up && !mesh->operators[1].has_runner_up);
     ck_assert_ptr_nonnull(strstr(plan->kernel_source, " | text"));
 }
@@ -105,7 +108,7 @@ END_TEST
 static const struct {
     const char *from, *to, *message;
 } wrong[] = {
-    {"meshwright plan 6", "meshwright plan 7", "p.plan:1:17: error: this plan is of version 7"},
+    {"meshwright plan 7", "meshwright plan 8", "p.plan:1:17: error: this plan is of version 8"},
     {"meshwright", "meshlight", "p.plan:1:1: error: this is no meshwright plan"},
     {"ranks=2", "ranks=-2", "'ranks' should be a whole number from 0"},
     {"ranks=2", "ranks=4294967298", "'ranks' should be a whole number from 0"},
@@ -119,6 +122,8 @@ static const struct {
     {"[S0, R]", "[S0]", "a spec with as many dimensions as the tensor"},
     {"[S0, R]", "[S9, R]", "'spec' should be a spec"},
     {"shape=2", "shape=2x2x2x2", "'shape' should be a mesh"},
+    {"option 1 ", "option 2 ", "expected number 1 here"},
+    {"  command ", "  kommand ", "expected a line 'command' here"},
     {"buffer 1 ", "buffer 2 ", "expected number 1 here"},
     {"rw2]", "rx2]", "'operands' should be a list of accesses"},
     {"rw2]", "rw2, ]", "a plan is not written like this"},

@@ -160,10 +160,13 @@ static int64_t buffer_count(const MwPlan *plan)
     return count;
 }
 
+/* Without the command that made it: a plan is the same however it was asked for. */
 static const char *plan_text(MwArena *arena, const MwPlan *plan)
 {
     MwText text = {.arena = arena};
-    mw_plan_print(&text, plan);
+    MwPlan made = *plan;
+    made.command = (MwPlanCommand){0};
+    mw_plan_print(&text, &made);
     return text.at;
 }
 
