@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* `meshwright explain MODEL.graph --value NAME` and `--why-not LAYOUT`. */
+/* `meshwright explain MODEL.graph --value NAME` and `--why-not LAYOUT`; `meshwright explain NAME
+ * PLAN`. */
 #include "base/quantity.h"
 #include "tools/argument.h"
 #include "tools/commands.h"
+#include "tools/explain/again.h"
 #include "tools/explain/candidates.h"
 #include "tools/explain/layout.h"
 #include "tools/inspect/summary.h"
@@ -38,6 +40,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPTION_WHY_NOT:
         options->layout = mw_layout_words(state, arg);
         options->has_layout = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (options->value || state->next == state->argc)
+            return ARGP_ERR_UNKNOWN; /* the last is the model or plan */
+        options->value = arg;
         return 0;
     case ARGP_KEY_END:
         if (!options->value && !options->has_layout)
@@ -187,12 +194,16 @@ int mw_command_explain(int argc, char **argv)
     const MwToolCommand command = {
         .what = "Explains why a value of a model is sharded as it is, or why another layout is not "
                 "taken, by planning with it.",
+        .arguments = "MODEL.graph\nPLAN\nNAME PLAN",
         .plans = true,
         .own = &own,
         .own_input = &options};
     MwSession session;
     mw_session_begin(&session, &command, argc, argv);
-    const MwPlan *plan = mw_session_plan(&session);
+    const char *word = session.command.model;
+    const MwPlan *plan = mw_plan_is_at(session.options.arena, word)
+                             ? mw_explain_again(&session, word)
+                             : mw_session_plan(&session);
     MwText text = {.arena = session.options.arena};
     if (plan) {
         mw_inspect_summary(&text, plan);
