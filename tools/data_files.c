@@ -3,6 +3,7 @@
 
 #include "base/beside.h"
 #include "base/text.h"
+#include "runtime/plan/plan.h"
 #include "tools/data_config.h"
 
 #include <dirent.h>
@@ -29,7 +30,7 @@ static const char *folder_of(MwArena *arena, const MwDataKind *kind, int i)
 const char *mw_data_file(MwArena *arena, const MwDataKind *kind, const char *name)
 {
     const char *const suffixes[] = {"", kind->suffix};
-    if (!*name || strchr(name, '/') || is_file(name))
+    if (!*name || strchr(name, '/') || (is_file(name) && !mw_plan_is_at(arena, name)))
         return name;
     for (int i = 0; i < MW_COUNT(folders); i++) {
         for (int s = 0; s < MW_COUNT(suffixes); s++) {

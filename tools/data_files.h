@@ -15,8 +15,9 @@ extern const MwDataKind mw_data_models, mw_data_clusters;
 
 typedef MW_VEC(const char *) MwDataNames;
 
-/* The file that a user means by `name`: that at this path; if there is none and the name has no
- * '/', the one that comes with meshwright under the name, with or without its suffix. `name`
+/* The file that a user means by `name`: that at this path, unless it is a plan or an executable
+ * with one, such as the `gpt` that was made from the model `gpt`; if there is none and the name has
+ * no '/', the one that comes with meshwright under the name, with or without its suffix. `name`
  * itself where there is neither, so that the error names what was asked for. */
 const char *mw_data_file(MwArena *arena, const MwDataKind *kind, const char *name);
 
