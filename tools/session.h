@@ -8,8 +8,8 @@
 
 typedef struct {
     MwToolOptions options;
-    /* for plans to record; its model is the word of the command line, its hashes are there once what
-     * they are of was loaded */
+    /* for plans to record; its model is the word of the command line, its hashes are there once
+     * what they are of was loaded */
     MwPlanCommand command;
     MwCompilation compilation;
     MwDiags *diags;

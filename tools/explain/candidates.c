@@ -75,18 +75,28 @@ MwCompileOptions mw_same_layout(const MwCompileOptions *options, const MwPlan *p
     return same;
 }
 
+/* Whether a pin, "w1=[R, S0]", is of the spec of `name` and of nothing else. */
+static bool is_pin_of(const char *pin, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(pin, name, length) == 0 && strncmp(pin + length, "=[", 2) == 0;
+}
+
 static void try_spec(MwArena *arena, MwSession *session, const MwPlan *plan, const char *glob,
-                     MwExplainCandidate *candidate, int rank)
+                     const MwPlanOperator *op, MwExplainCandidate *candidate)
 {
     MwCompileOptions options = mw_same_layout(&session->options.compile, plan);
     const char **pins = MW_NEW(arena, const char *, options.pin_count + 1);
     char spec[MW_SPEC_TEXT_BYTES];
     MwDiags *diags = mw_diags_new(arena);
+    int count = 0;
     for (int i = 0; i < options.pin_count; i++)
-        pins[i] = options.pins[i];
-    pins[options.pin_count++] =
-        mw_arena_printf(arena, "%s=%s", glob, mw_spec_text(candidate->spec, rank, spec));
+        if (!is_pin_of(options.pins[i], glob) && !is_pin_of(options.pins[i], op->name))
+            pins[count++] = options.pins[i];
+    pins[count++] =
+        mw_arena_printf(arena, "%s=%s", glob, mw_spec_text(candidate->spec, op->rank, spec));
     options.pins = pins;
+    options.pin_count = count;
     const MwPlan *other = mw_session_plan_with(session, &options, diags);
     if (other)
         measure(other, glob, candidate);
@@ -168,7 +178,7 @@ bool mw_explain_candidates(MwArena *arena, MwSession *session, const MwPlan *pla
     list_specs(arena, candidates);
     for (int i = 1; i < candidates->list.count; i++) {
         show_progress(session, i, candidates->list.count - 1);
-        try_spec(arena, session, plan, glob, &candidates->list.at[i], candidates->op->rank);
+        try_spec(arena, session, plan, glob, candidates->op, &candidates->list.at[i]);
     }
     qsort(candidates->list.at, (size_t)candidates->list.count, sizeof *candidates->list.at,
           compare_candidates);
