@@ -43,8 +43,8 @@ static bool is_unchanged(MwSession *session, const char *path, const MwPlanComma
     const bool same_model = strcmp(session->command.model_hash, made_by->model_hash) == 0;
     const bool same_cluster = strcmp(session->command.cluster_hash, made_by->cluster_hash) == 0;
     if (!same_model)
-        mw_diag_error(session->diags, mw_span_none(), "%s has changed since %s was made", model,
-                      path);
+        mw_diag_error(session->diags, mw_span_none(),
+                      "%s, or what it imports, has changed since %s was made", model, path);
     if (!same_cluster)
         mw_diag_error(session->diags, mw_span_none(),
                       "the cluster %s has changed since %s was made", cluster, path);
