@@ -4,7 +4,7 @@
 #define MW_FRONTEND_ONNX_EXTERNAL_H
 
 #include "base/diag.h"
-#include "frontend/onnx/onnx.pb-c.h"
+#include "base/onnx/onnx.pb-c.h"
 
 /* The `bytes` bytes of the tensor, in `arena`. NULL after an error, which names it `what`: where
  * the file is not in the folder of `path`, or has not so many bytes. */

@@ -6,7 +6,7 @@
 #include "base/diag.h"
 #include "base/element.h"
 #include "frontend/onnx/dim.h"
-#include "frontend/onnx/onnx.pb-c.h"
+#include "base/onnx/onnx.pb-c.h"
 
 /* Invariant: `count` is the product of the sizes, and `data` has so many elements, row-major. A
  * size may be 0. */

@@ -119,7 +119,7 @@ static void split_batches(const Shape *shape, Batch *inner, Batch *outer)
 }
 
 static const cudaDataType_t data_types[MW_TYPE_COUNT] = {
-#define TYPE(id, name, bytes, kind, element, scalar, npy, nccl, cuda) [MW_##id] = cuda,
+#define TYPE(id, name, bytes, kind, element, scalar, npy, onnx, nccl, cuda) [MW_##id] = cuda,
 #include "base/types.def"
 };
 

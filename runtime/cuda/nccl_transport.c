@@ -165,7 +165,7 @@ static bool has_operation(MwType type, MwCombine combine, ncclRedOp_t *operation
 static ncclDataType_t element_type(MwType type)
 {
     static const ncclDataType_t types[MW_TYPE_COUNT] = {
-#define TYPE(id, name, bytes, kind, element, scalar, npy, nccl, ...) [MW_##id] = nccl,
+#define TYPE(id, name, bytes, kind, element, scalar, npy, onnx, nccl, ...) [MW_##id] = nccl,
 #include "base/types.def"
     };
     return types[type];

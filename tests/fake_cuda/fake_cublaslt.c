@@ -145,7 +145,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t product,
 static MwType element_type(cudaDataType_t type)
 {
     static const cudaDataType_t types[MW_TYPE_COUNT] = {
-#define TYPE(id, name, bytes, kind, element, scalar, npy, nccl, cuda) [MW_##id] = cuda,
+#define TYPE(id, name, bytes, kind, element, scalar, npy, onnx, nccl, cuda) [MW_##id] = cuda,
 #include "base/types.def"
     };
     int i = 0;

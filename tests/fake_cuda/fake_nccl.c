@@ -202,7 +202,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
 static MwType element_type(ncclDataType_t type)
 {
     static const ncclDataType_t types[MW_TYPE_COUNT] = {
-#define TYPE(id, name, bytes, kind, element, scalar, npy, nccl, ...) [MW_##id] = nccl,
+#define TYPE(id, name, bytes, kind, element, scalar, npy, onnx, nccl, ...) [MW_##id] = nccl,
 #include "base/types.def"
     };
     int i = MW_TYPE_COUNT - 1;
