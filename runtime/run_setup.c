@@ -196,7 +196,7 @@ static bool find_checkpoint(MwRunState *run, MwFault *fault)
 static bool find_weights(MwRunState *run, MwFault *fault)
 {
     const MwRunOptions *options = &run->options;
-    const MwInitialOptions wanted = {options->weights.at, options->weights.count, options->map,
+    const MwInitialOptions wanted = {{options->weights.at, options->weights.count, options->map},
                                      options->missing && strcmp(options->missing, "init") == 0};
     if (options->weights.count == 0)
         return true;

@@ -6,15 +6,14 @@
 #define MW_RUNTIME_WEIGHTS_INITIAL_H
 
 #include "runtime/weights/checkpoint.h"
+#include "runtime/weights/weight_files.h"
 
 #include <stdio.h>
 
 typedef struct MwInitialWeights MwInitialWeights;
 
 typedef struct {
-    const char *const *paths; /* what mw_store_add takes */
-    int path_count;
-    const char *map; /* what mw_weight_map_open takes; NULL: names are those of the model */
+    MwWeightFilesOptions files;
     bool may_miss; /* weights that the files lack begin as the model says; else they are a fault */
 } MwInitialOptions;
 
