@@ -5,8 +5,8 @@
 
 #include "base/diag.h"
 #include "base/element.h"
-#include "frontend/onnx/dim.h"
 #include "base/onnx/onnx.pb-c.h"
+#include "frontend/onnx/dim.h"
 
 /* Invariant: `count` is the product of the sizes, and `data` has so many elements, row-major. A
  * size may be 0. */
