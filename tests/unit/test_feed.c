@@ -219,10 +219,11 @@ START_TEST(integers_outside_the_model_are_refused)
     const MwTensor tensor = mw_tensor(MW_I32, 2, (int64_t[]){BATCH, LENGTH});
     const MwPlanMesh *mesh = mesh_of_one();
     const char *npy = mw_arena_printf(arena, "npy:tokens=%s", npy_with("t.npy", &tensor, rows));
-    refuses_to_give(
-        opened(mesh, npy, "random"), mesh,
-        mw_arena_printf(arena, "the data holds 256 (row 2 of %s/t.npy); the model takes 0 to 255",
-                        folder));
+    refuses_to_give(opened(mesh, npy, "random"), mesh,
+                    mw_arena_printf(arena,
+                                    "step 1: input tokens: the data holds 256 (row 2 of %s/t.npy); "
+                                    "the model takes 0 to 255",
+                                    folder));
 }
 END_TEST
 
@@ -265,10 +266,11 @@ START_TEST(bounds_are_of_parts_of_an_input)
         }
         ck_assert_msg(is_taken == !cases[c].refused, "case %d", c);
         if (cases[c].refused)
-            ck_assert_str_eq(fault.text,
-                             mw_arena_printf(arena, "the data holds %d (row %d of %s/t.npy); %s",
-                                             cases[c].value, cases[c].row, folder,
-                                             cases[c].refused));
+            ck_assert_str_eq(
+                fault.text,
+                mw_arena_printf(arena,
+                                "step 1: input tokens: the data holds %d (row %d of %s/t.npy); %s",
+                                cases[c].value, cases[c].row, folder, cases[c].refused));
         mw_feeds_close(&feeds);
     }
 }
@@ -283,11 +285,11 @@ START_TEST(integers_that_are_too_large_are_refused)
     MwPlanMesh *mesh = mesh_of_one();
     mesh->inputs[0].bound_count = 0; /* as of integers that name no rows */
     const char *npy = mw_arena_printf(arena, "npy:tokens=%s", file_with("t", file, sizeof file));
-    refuses_to_give(
-        opened(mesh, npy, "random"), mesh,
-        mw_arena_printf(arena,
-                        "row 2 of %s/t: the data holds 1099511627776, which i32 cannot represent",
-                        folder));
+    refuses_to_give(opened(mesh, npy, "random"), mesh,
+                    mw_arena_printf(arena,
+                                    "step 1: input tokens: row 2 of %s/t: the data holds "
+                                    "1099511627776, which i32 cannot represent",
+                                    folder));
 }
 END_TEST
 
@@ -299,10 +301,11 @@ START_TEST(a_file_that_becomes_shorter_is_named)
     int32_t tokens[BATCH * LENGTH];
     whole_batch(feeds, mesh, 0, 1, 1, tokens);
     ck_assert_int_eq(truncate(path, 5), 0);
-    refuses_to_give(
-        feeds, mesh,
-        mw_arena_printf(arena, "%s has become shorter than 1000 bytes, its size when it was opened",
-                        path));
+    refuses_to_give(feeds, mesh,
+                    mw_arena_printf(arena,
+                                    "step 1: input tokens: %s has become shorter than 1000 bytes, "
+                                    "its size when it was opened",
+                                    path));
 }
 END_TEST
 

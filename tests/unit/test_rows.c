@@ -320,13 +320,15 @@ START_TEST(wrong_tokens_are_found_in_their_file)
     int32_t to[BATCH * LENGTH];
     MwFault fault = {0};
     ck_assert(!mw_feeds_input(feeds, 0, 1, &box, to, &fault));
-    ck_assert_str_eq(
-        fault.text,
-        _i ? mw_arena_printf(arena,
-                             "token 8 of %s: the data holds 2147483653, which i32 cannot represent",
-                             second)
-           : mw_arena_printf(arena, "the data holds 300 (token 8 of %s); the model takes 0 to 255",
-                             second));
+    ck_assert_str_eq(fault.text,
+                     _i ? mw_arena_printf(arena,
+                                          "step 1: input tokens: token 8 of %s: the data holds "
+                                          "2147483653, which i32 cannot represent",
+                                          second)
+                        : mw_arena_printf(arena,
+                                          "step 1: input tokens: the data holds 300 (token 8 of "
+                                          "%s); the model takes 0 to 255",
+                                          second));
     mw_feeds_close(&feeds);
 }
 END_TEST
