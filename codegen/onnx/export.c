@@ -81,6 +81,7 @@ static void find_users(MwWriter *writer)
     writer->uses = MW_NEW(writer->arena, int, graph->values.count);
     writer->user = MW_NEW(writer->arena, int, graph->values.count);
     writer->filters = MW_NEW(writer->arena, int, graph->values.count);
+    writer->is_result = MW_NEW(writer->arena, bool, graph->values.count);
     for (int i = 0; i < graph->values.count; i++)
         writer->user[i] = -1;
     for (int n = 0; n < graph->nodes.count; n++) {
@@ -91,8 +92,10 @@ static void find_users(MwWriter *writer)
             writer->filters[node->operands[k].index] += is_filter(node, k);
         }
     }
-    for (int i = 0; i < writer->results.count; i++)
+    for (int i = 0; i < writer->results.count; i++) {
         writer->uses[writer->results.at[i].value.index]++;
+        writer->is_result[writer->results.at[i].value.index] = true;
+    }
 }
 
 /* ---- Inputs and outputs ---- */
@@ -120,20 +123,29 @@ static void add_inputs(MwWriter *writer)
     }
 }
 
-/* An output that has another name than its value, as where it is an input, is a copy of it. */
+/* The name of a result: that of its value; or that of the node that gives it in its own order, which
+ * is added here; or a copy, as where it is an input. */
+static const char *name_result(MwWriter *writer, const MwOutput *result)
+{
+    const int before = writer->nodes.count;
+    const char *name = mw_writer_in(writer, result->value, MW_ORDER_OWN);
+    const bool is_data = mw_op_is_data(mw_value_node(writer->graph, result->value)->op);
+    if (strcmp(name, result->name) == 0 && !is_data)
+        return name;
+    if (writer->nodes.count == before || is_data)
+        mw_writer_put1(writer, "Identity", name);
+    else
+        writer->name[result->value.index][MW_ORDER_OWN] = result->name;
+    return mw_vec_last(writer->target)->output[0] = (char *)result->name;
+}
+
 static void add_outputs(MwWriter *writer)
 {
     writer->node = NULL;
     for (int i = 0; i < writer->results.count; i++) {
-        const MwOutput *output = &writer->results.at[i];
-        const char *name = mw_writer_in(writer, output->value, MW_ORDER_OWN);
-        const MwOp op = mw_value_node(writer->graph, output->value)->op;
-        if (strcmp(name, output->name) != 0 || mw_op_is_data(op)) {
-            mw_writer_put1(writer, "Identity", name);
-            name = mw_vec_last(writer->target)->output[0] = (char *)output->name;
-        }
+        const MwOutput *result = &writer->results.at[i];
         mw_vec_push(writer->arena, &writer->outputs,
-                    mw_writer_info(writer, name, output->value, -1));
+                    mw_writer_info(writer, name_result(writer, result), result->value, -1));
     }
 }
 

@@ -174,10 +174,13 @@ bool mw_writer_give(MwWriter *writer, int k, const char *name, MwDimOrder order)
 {
     const MwValueId value = mw_writer_result(writer, k);
     MwOnnx__NodeProto *last = writer->target->count ? mw_vec_last(writer->target) : NULL;
+    /* an output in its own order has the name that the model gives it */
+    const char *wanted = mw_value(writer->graph, value)->name;
+    if (order != MW_ORDER_OWN && writer->is_result[value.index])
+        wanted = mw_arena_printf(writer->arena, "%s.channels_first", wanted);
     for (size_t i = 0; last && i < last->n_output; i++)
         if (last->output[i] == name)
-            name = last->output[i] =
-                (char *)mw_writer_name(writer, mw_value(writer->graph, value)->name);
+            name = last->output[i] = (char *)mw_writer_name(writer, wanted);
     writer->name[value.index][order] = keep(writer, name);
     return true;
 }

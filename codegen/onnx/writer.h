@@ -39,6 +39,7 @@ typedef struct {
     int *uses;    /* [values] operands of needed nodes, and outputs, that are the value */
     int *user;    /* [values] the last needed node that takes it; -1: none does */
     int *filters; /* [values] operands of needed nodes that are it as the filter of a convolution */
+    bool *is_result;                     /* [values] an output is the value */
     bool *is_merged;                     /* [nodes] it is part of what its user becomes */
     const char *(*name)[MW_ORDER_COUNT]; /* [values] in each order; NULL: not there */
     MwWrittenScan *scans;                /* [loops] */
