@@ -123,8 +123,8 @@ static void add_inputs(MwWriter *writer)
     }
 }
 
-/* The name of a result: that of its value; or that of the node that gives it in its own order, which
- * is added here; or a copy, as where it is an input. */
+/* The name of a result: that of its value, or of the node that gives it in its own order, which is
+ * added here; or of a copy, as where it is an input. */
 static const char *name_result(MwWriter *writer, const MwOutput *result)
 {
     const int before = writer->nodes.count;
