@@ -128,6 +128,17 @@ typedef struct {
     bool *allowed; /* [queries, keys] */
 } Allowed;
 
+/* Whether the elements are those of one matrix, for each element of the batch and each head. */
+static bool repeats_matrix(const MwOnnxTensor *tensor)
+{
+    const int64_t matrix = tensor->dim[tensor->rank - 2] * tensor->dim[tensor->rank - 1];
+    const size_t bytes = (size_t)matrix * (size_t)mw_type_bytes(tensor->type);
+    bool repeats = tensor->count > 0;
+    for (int64_t i = 1; repeats && i < tensor->count / matrix; i++)
+        repeats = memcmp(tensor->data, (const char *)tensor->data + (size_t)i * bytes, bytes) == 0;
+    return repeats;
+}
+
 /* False where it is no constant of one matrix, says more than that, or hides all keys of a query
  * behind a number that is finite, which the softmax then shares out. */
 static bool read_mask(MwArena *arena, const Attention *attention, Allowed *allowed)
@@ -138,9 +149,9 @@ static bool read_mask(MwArena *arena, const Attention *attention, Allowed *allow
         return false;
     allowed->queries = tensor->dim[tensor->rank - 2];
     allowed->keys = tensor->dim[tensor->rank - 1];
-    if (tensor->count != allowed->queries * allowed->keys || tensor->count == 0)
+    if (!repeats_matrix(tensor))
         return false;
-    allowed->allowed = MW_NEW(arena, bool, tensor->count);
+    allowed->allowed = MW_NEW(arena, bool, allowed->queries * allowed->keys);
     for (int64_t row = 0; row < allowed->queries; row++) {
         bool any = false, all_infinite = true;
         for (int64_t i = row * allowed->keys; i < (row + 1) * allowed->keys; i++) {

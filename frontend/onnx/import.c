@@ -201,6 +201,58 @@ static void collect_weights(MwOnnxImport *import, MwOnnxModel *model)
         }
 }
 
+/* Whether a map of names can have the name of an initializer. */
+static bool is_map_name(const char *name)
+{
+    return *name && !name[strcspn(name, " \t\n=[](),*{}#")];
+}
+
+/* A line of the map: an initializer is a weight, with the order of dimensions that it has there. One
+ * whose name the exporter made up gets that of the weight. */
+static void map_weight(MwText *map, const MwOnnxValue *value)
+{
+    const int rank = value->shape.rank;
+    const bool is_given = is_map_name(value->name) && mw_onnx_is_given_name(value->name);
+    bool moves = false;
+    mw_text_printf(map, "%s = %s", is_given ? value->name : value->term->name, value->term->name);
+    for (int d = 0; d < rank; d++)
+        moves |= value->order[d] != d;
+    if (moves) {
+        mw_text_add(map, " [");
+        for (int d = 0; d < rank; d++) /* dimension d of the file is called by letter d */
+            mw_text_printf(map, "%c ", 'a' + value->order[d]);
+        mw_text_add(map, "->");
+        for (int d = 0; d < rank; d++)
+            mw_text_printf(map, " %c", 'a' + d);
+        mw_text_add(map, "]");
+    }
+    mw_text_add(map, "\n");
+}
+
+/* Weights that are computed from initializers have their own names. */
+static void collect_map(MwOnnxImport *import, MwOnnxModel *model)
+{
+    const MwOnnxGraph *graph = import->graph;
+    MwText map = {.arena = import->arena};
+    MwNameMap mapped = {.arena = import->arena};
+    mw_text_printf(&map, "# Initializers of the ONNX file as weights of %s.\n",
+                   mw_onnx_clean_name(import->interner, graph->name));
+    for (int i = 0; i < graph->initializers.count; i++) {
+        const MwOnnxValue *value = graph->initializers.at[i];
+        const MwOnnxTerm *term = value->term;
+        if (!term || !term->uses ||
+            (term->kind != MW_ONNX_TERM_WEIGHT && term->kind != MW_ONNX_TERM_STATE))
+            continue;
+        map_weight(&map, value);
+        *mw_name_map_add(&mapped, term->name) = import;
+    }
+    for (int i = 0; i < model->weight_count; i++)
+        if (!mw_name_map_find(&mapped, model->weights[i].name))
+            mw_text_printf(&map, "%s = %s\n", model->weights[i].name, model->weights[i].name);
+    model->map = map.at;
+    model->map_bytes = map.bytes;
+}
+
 static void collect_outputs(MwOnnxImport *import, MwOnnxModel *model)
 {
     const MwOnnxGraph *graph = import->graph;
@@ -245,6 +297,7 @@ static bool finish(MwOnnxImport *import, MwOnnxModel *model)
     model->text = text.at;
     model->bytes = text.bytes;
     collect_weights(import, model);
+    collect_map(import, model);
     collect_outputs(import, model);
     return true;
 }

@@ -31,6 +31,8 @@ typedef struct {
     size_t bytes;
     int weight_count;
     MwOnnxWeight *weights; /* in the order in which the text declares them */
+    const char *map;       /* of names: what the initializers of the file are of the weights */
+    size_t map_bytes;
     int output_count;
     MwOnnxOutput *outputs;
 } MwOnnxModel;

@@ -14,16 +14,20 @@
 
 typedef struct {
     MwArena *arena;
-    const char *model, *output, *weights, *train;
+    const char *model, *output, *weights, *map, *train;
     bool is_flat; /* the structure of the model is not looked for */
     MW_VEC(MwDefine) defines;
 } Options;
 
-enum { OPTION_WEIGHTS = 256, OPTION_TRAIN, OPTION_FLAT };
+enum { OPTION_WEIGHTS = 256, OPTION_MAP, OPTION_TRAIN, OPTION_FLAT };
 
 static const struct argp_option option_list[] = {
     {"output", 'o', "FILE", 0, "Write the model to FILE instead of standard output", 0},
     {"weights", OPTION_WEIGHTS, "FILE", 0, "Write the weights to FILE, as safetensors", 0},
+    {"map", OPTION_MAP, "FILE", 0,
+     "Write a map of names to FILE, by which export gives weights the names and the order of "
+     "dimensions that they have in the ONNX file",
+     0},
     {"train", OPTION_TRAIN, "LOSS with OPTIMIZER", 0,
      "Add a train statement to the model, such as 'cross_entropy(logits, labels) with adamw(lr = "
      "1e-4)'; names that the model lacks become inputs",
@@ -48,6 +52,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPTION_WEIGHTS:
         options->weights = arg;
         return 0;
+    case OPTION_MAP:
+        options->map = arg;
+        return 0;
     case OPTION_TRAIN:
         options->train = arg;
         return 0;
@@ -66,8 +73,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_END:
         if (!options->model)
             argp_error(state, "which model?");
-        if (is_graph(options->model) &&
-            (options->weights || options->train || options->is_flat || options->defines.count))
+        if (is_graph(options->model) && (options->weights || options->map || options->train ||
+                                         options->is_flat || options->defines.count))
             argp_error(state,
                        "of a .graph file the structure is found, and no other option is for it");
         return 0;
@@ -94,7 +101,11 @@ static bool import_onnx(const Options *options, MwText *text, MwDiags *diags)
     const MwSource flat = {.name = options->model, .text = model.text, .bytes = model.bytes};
     if (!(options->is_flat ? mw_import_flat : mw_import_source)(options->arena, &flat, text, diags))
         return false;
-    return !options->weights || mw_weights_file_write(options->weights, &model, diags);
+    if (options->map && !mw_file_write(options->map, model.map, model.map_bytes, 0644))
+        mw_diag_error(diags, mw_span_none(), "cannot write %s: %s", options->map, strerror(errno));
+    else if (options->weights)
+        mw_weights_file_write(options->weights, &model, diags);
+    return mw_diags_error_count(diags) == 0;
 }
 
 static void import(const Options *options, MwDiags *diags)
