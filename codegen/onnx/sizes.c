@@ -52,8 +52,37 @@ double mw_writer_float_attr(MwWriter *writer, MwAttrKey key)
 
 /* ---- Numbers in the file ---- */
 
+/* What is made of sizes alone is part of the model itself, and written once: returns the place of
+ * its name, and sets what puts nodes to do so there until `end_shared`. */
+typedef struct {
+    MwWrittenNodes *target;
+    const char **name;
+} Shared;
+
+static Shared begin_shared(MwWriter *writer, const char *kind, const MwOpenNumber *numbers,
+                           int count)
+{
+    MwText key = {.arena = writer->arena};
+    mw_text_add(&key, kind);
+    mw_text_add_n(&key, (const char *)numbers, sizeof *numbers * (size_t)count);
+    const Shared shared = {writer->target, (const char **)mw_key_map_at(
+                                               writer->arena, &writer->shared, key.at, key.bytes)};
+    writer->target = &writer->nodes;
+    return shared;
+}
+
+/* The slot may have moved while nodes were added, so it is looked up again. */
+static const char *end_shared(MwWriter *writer, Shared shared, const char *kind,
+                              const MwOpenNumber *numbers, int count, const char *name)
+{
+    const char **kept = begin_shared(writer, kind, numbers, count).name;
+    *kept = mw_arena_strdup(writer->arena, name);
+    writer->target = shared.target;
+    return *kept;
+}
+
 /* The dimension of an input that is size i, as i64[1]; the size of no input is an error. */
-static const char *put_size(MwWriter *writer, int i)
+static const char *put_new_size(MwWriter *writer, int i)
 {
     for (int n = 0; n < writer->graph->nodes.count; n++) {
         const MwNode *node = &writer->graph->nodes.at[n];
@@ -74,6 +103,15 @@ static const char *put_size(MwWriter *writer, int i)
                   "size '%s' is that of no input, so it cannot stay open",
                   writer->open->sizes[i].name);
     return mw_writer_integers(writer, &writer->open->sizes[i].value, 1);
+}
+
+static const char *put_size(MwWriter *writer, int i)
+{
+    MwOpenNumber size = {0};
+    size.linear[i] = 1;
+    const Shared shared = begin_shared(writer, "size", &size, 1);
+    const char *name = *shared.name ? *shared.name : put_new_size(writer, i);
+    return end_shared(writer, shared, "size", &size, 1, name);
 }
 
 static const char *add_term(MwWriter *writer, const char *sum, const char *term, int64_t factor)
@@ -110,40 +148,10 @@ static const char *put_number(MwWriter *writer, const MwOpenNumber *number)
     return add_term(writer, sum, NULL, number->constant);
 }
 
-/* What is made of sizes alone is part of the model itself, and written once: returns the place of
- * its name, and sets what puts nodes to do so there until `end_shared`. */
-typedef struct {
-    MwWrittenNodes *target;
-    const char **name;
-} Shared;
-
-static Shared begin_shared(MwWriter *writer, const char *kind, const MwOpenNumber *numbers,
-                           int count)
-{
-    MwText key = {.arena = writer->arena};
-    mw_text_add(&key, kind);
-    mw_text_add_n(&key, (const char *)numbers, sizeof *numbers * (size_t)count);
-    const Shared shared = {writer->target, (const char **)mw_key_map_at(
-                                               writer->arena, &writer->shared, key.at, key.bytes)};
-    writer->target = &writer->nodes;
-    return shared;
-}
-
-/* The slot may have moved while nodes were added, so it is looked up again. */
-static const char *end_shared(MwWriter *writer, Shared shared, const char *kind,
-                              const MwOpenNumber *numbers, int count, const char *name)
-{
-    const char **kept = begin_shared(writer, kind, numbers, count).name;
-    *kept = mw_arena_strdup(writer->arena, name);
-    writer->target = shared.target;
-    return *kept;
-}
-
 const char *mw_writer_numbers(MwWriter *writer, const MwOpenNumber *numbers, int count)
 {
-    int64_t constants[2 * MW_MAX_RANK];
+    int64_t *constants = MW_NEW(writer->arena, int64_t, count);
     bool is_constant = true;
-    MW_ASSERT(count <= MW_COUNT(constants));
     for (int i = 0; i < count; i++) {
         is_constant &= mw_open_is_constant(&numbers[i]);
         constants[i] = numbers[i].constant;
@@ -151,7 +159,7 @@ const char *mw_writer_numbers(MwWriter *writer, const MwOpenNumber *numbers, int
     if (is_constant)
         return mw_writer_integers(writer, constants, count);
     const Shared shared = begin_shared(writer, "numbers", numbers, count);
-    const char *name = *shared.name, *parts[2 * MW_MAX_RANK];
+    const char *name = *shared.name, **parts = MW_NEW(writer->arena, const char *, count);
     for (int i = 0; !name && i < count; i++)
         parts[i] = put_number(writer, &numbers[i]);
     if (!name && count == 1)
