@@ -12,10 +12,6 @@ enum { MOST_ATTRIBUTES = 8 };
 
 bool mw_writer_refuse(MwWriter *writer, const char *reason)
 {
-    if (!writer->node) {
-        mw_diag_error(writer->diags, mw_span_none(), "an input or output: %s", reason);
-        return false;
-    }
     mw_vec_push(writer->arena, &writer->refused, (int)(writer->node - writer->graph->nodes.at));
     mw_vec_push(writer->arena, &writer->reasons, reason);
     return false;

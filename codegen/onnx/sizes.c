@@ -7,22 +7,22 @@
 
 /* ---- Numbers of the graph ---- */
 
-/* The number that has these values at the points. */
-static MwOpenNumber number_at(MwWriter *writer, const int64_t *at_points)
-{
-    MwOpenNumber number;
-    if (mw_open_number(writer->open, at_points, &number))
-        return number;
-    mw_writer_refuse(writer, "its sizes are no products and sums of the open sizes");
-    return mw_open_constant(at_points[0]);
-}
+static const char *const no_polynomial = "its sizes are no products and sums of the open sizes";
 
 MwOpenNumber mw_writer_dim(MwWriter *writer, MwValueId value, int d)
 {
     int64_t at_points[MW_OPEN_MOST_POINTS];
+    MwOpenNumber number;
     for (int point = 0; point < mw_open_point_count(writer->open); point++)
         at_points[point] = mw_value_tensor(writer->open->graphs[point], value)->dim[d];
-    return number_at(writer, at_points);
+    if (mw_open_number(writer->open, at_points, &number))
+        return number;
+    if (writer->node)
+        mw_writer_refuse(writer, no_polynomial);
+    else
+        mw_diag_error(writer->diags, mw_value_node(writer->graph, value)->origin.span, "'%s': %s",
+                      mw_value(writer->graph, value)->name, no_polynomial);
+    return mw_open_constant(at_points[0]);
 }
 
 /* The node that is written, in the graph of a point. */
@@ -34,11 +34,15 @@ static const MwNode *node_at(const MwWriter *writer, int point)
 MwOpenNumber mw_writer_attr(MwWriter *writer, MwAttrKey key, int at)
 {
     int64_t at_points[MW_OPEN_MOST_POINTS];
+    MwOpenNumber number;
     for (int point = 0; point < mw_open_point_count(writer->open); point++) {
         const MwAttr *attr = mw_node_attr(node_at(writer, point), key);
         at_points[point] = mw_attr_kind(key) == MW_KIND_INTS ? attr->ints.at[at] : attr->i;
     }
-    return number_at(writer, at_points);
+    if (mw_open_number(writer->open, at_points, &number))
+        return number;
+    mw_writer_refuse(writer, no_polynomial);
+    return mw_open_constant(at_points[0]);
 }
 
 double mw_writer_float_attr(MwWriter *writer, MwAttrKey key)

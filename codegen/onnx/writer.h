@@ -59,8 +59,7 @@ typedef struct {
 
 /* `wanted`, or with a suffix if that name is taken. */
 const char *mw_writer_name(MwWriter *writer, const char *wanted);
-/* The node that is written, or an input or output if there is none, cannot be expressed for this
- * reason. Returns false. */
+/* The node that is written cannot be expressed for this reason. Returns false. */
 bool mw_writer_refuse(MwWriter *writer, const char *reason);
 
 /* Adds a node with one result and returns the name of that. An operand of NULL is left out. */
