@@ -3,7 +3,7 @@
  * compared with the file. */
 #include "runtime/weights/safetensors.h"
 
-#include "runtime/weights/json.h"
+#include "runtime/data/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 /* The reference implementation allows headers of 100 MB. A tensor takes about 100 bytes of a
  * header, and some 1000 bytes once it is parsed. */
-enum { LENGTH_BYTES = 8, MOST_HEADER_BYTES = 1 << 25, ALIGNMENT = 64 };
+enum { LENGTH_BYTES = 8, MOST_HEADER_BYTES = 1 << 25, MOST_DEPTH = 8, ALIGNMENT = 64 };
 
 static const struct {
     const char *name;
@@ -63,10 +63,10 @@ const char *mw_safetensor_text(const MwSafetensor *tensor, char buffer[MW_SAFETE
 
 /* ---- Reading ---- */
 
-static bool read_type(yajl_val entry, MwSafetensor *tensor, MwFault *fault)
+static bool read_type(const MwTreeNode *entry, MwSafetensor *tensor, MwFault *fault)
 {
-    yajl_val value = mw_json_value(entry, "dtype");
-    const char *name = YAJL_IS_STRING(value) ? YAJL_GET_STRING(value) : NULL;
+    const MwTreeNode *value = mw_tree_get(entry, "dtype");
+    const char *name = value && value->kind == MW_NODE_STRING ? value->text : NULL;
     for (int i = 0; name && i < MW_COUNT(types); i++) {
         if (strcmp(types[i].name, name) == 0) {
             tensor->type = types[i].type;
@@ -78,29 +78,26 @@ static bool read_type(yajl_val entry, MwSafetensor *tensor, MwFault *fault)
 }
 
 /* Reads an array of at most `most` numbers from 0 on. */
-static bool read_numbers(yajl_val array, int most, int64_t *numbers, int *count)
+static bool read_numbers(const MwTreeNode *array, int most, int64_t *numbers, int *count)
 {
-    if (!YAJL_IS_ARRAY(array) || array->u.array.len > (size_t)most)
+    if (!array || array->kind != MW_NODE_ARRAY || array->count > most)
         return false;
-    *count = (int)array->u.array.len;
-    for (int i = 0; i < *count; i++) {
-        yajl_val value = array->u.array.values[i];
-        if (!YAJL_IS_INTEGER(value) || YAJL_GET_INTEGER(value) < 0)
+    *count = 0;
+    for (const MwTreeNode *at = array->first; at; at = at->next)
+        if (!mw_tree_number(at, INT64_MAX, &numbers[(*count)++]))
             return false;
-        numbers[i] = YAJL_GET_INTEGER(value);
-    }
     return true;
 }
 
 /* `data` is the offset of the first byte after the header, `room` the number of bytes there. */
-static bool read_place(yajl_val entry, int64_t data, int64_t room, MwSafetensor *tensor,
+static bool read_place(const MwTreeNode *entry, int64_t data, int64_t room, MwSafetensor *tensor,
                        MwFault *fault)
 {
     int64_t range[2];
     int count = 0;
-    if (!read_numbers(mw_json_value(entry, "shape"), MW_MAX_RANK, tensor->dim, &tensor->rank))
+    if (!read_numbers(mw_tree_get(entry, "shape"), MW_MAX_RANK, tensor->dim, &tensor->rank))
         return mw_fault_set(fault, "its shape is no list of at most %d sizes", MW_MAX_RANK);
-    const bool is_range = read_numbers(mw_json_value(entry, "data_offsets"), 2, range, &count);
+    const bool is_range = read_numbers(mw_tree_get(entry, "data_offsets"), 2, range, &count);
     if (!is_range || count != 2 || range[0] > range[1])
         return mw_fault_set(fault, "its data_offsets are no range of bytes");
     if (range[1] > room)
@@ -137,24 +134,22 @@ static bool sort_tensors(MwSafetensor *tensors, int count, MwFault *fault)
     return true;
 }
 
-static int read_tensors(MwArena *arena, yajl_val header, int64_t data, int64_t room,
+static int read_tensors(MwArena *arena, const MwTreeNode *header, int64_t data, int64_t room,
                         MwSafetensor **tensors, MwFault *fault)
 {
-    const size_t entries = header->u.object.len;
     int count = 0;
-    *tensors = MW_NEW(arena, MwSafetensor, entries);
-    for (size_t i = 0; i < entries; i++) {
-        const char *name = header->u.object.keys[i];
-        yajl_val entry = header->u.object.values[i];
+    *tensors = MW_NEW(arena, MwSafetensor, header->count);
+    for (const MwTreeNode *entry = header->first; entry; entry = entry->next) {
         MwSafetensor *tensor = &(*tensors)[count];
-        if (strcmp(name, "__metadata__") == 0)
+        if (strcmp(entry->key, "__metadata__") == 0)
             continue;
-        tensor->name = mw_arena_strdup(arena, name);
-        const bool good = YAJL_IS_OBJECT(entry) ? read_type(entry, tensor, fault) &&
-                                                      read_place(entry, data, room, tensor, fault)
-                                                : mw_fault_set(fault, "it is no object");
+        tensor->name = mw_arena_strdup(arena, entry->key);
+        const bool good =
+            entry->kind == MW_NODE_OBJECT
+                ? read_type(entry, tensor, fault) && read_place(entry, data, room, tensor, fault)
+                : mw_fault_set(fault, "it is no object");
         if (!good) {
-            mw_fault_prefix(fault, "tensor %.100s", name);
+            mw_fault_prefix(fault, "tensor %.100s", entry->key);
             return -1;
         }
         count++;
@@ -195,12 +190,15 @@ int mw_safetensors_read(MwArena *arena, const MwFeedFile *file, MwSafetensor **t
     if (!text)
         return -1;
     const int64_t data = LENGTH_BYTES + (int64_t)length;
-    yajl_val header = mw_json_parse(text, length);
-    if (!YAJL_IS_OBJECT(header))
+    MwArena *parsed = mw_arena_new_within(arena);
+    const MwTreeNode *header = mw_json_tree(parsed, "header", text, length, MOST_DEPTH, fault);
+    if (!header)
+        mw_fault_prefix(fault, "this is not a safetensors file");
+    else if (header->kind != MW_NODE_OBJECT)
         mw_fault_set(fault, "this is not a safetensors file: its header is no JSON object");
     else
         count = read_tensors(arena, header, data, file->bytes - data, tensors, fault);
-    yajl_tree_free(header);
+    mw_arena_free(&parsed);
     return count;
 }
 

@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "base/vec.h"
+#include "runtime/data/json.h"
 #include "runtime/data/npy.h"
-#include "runtime/weights/json.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { MOST_INDEX_DEPTH = 8 };
 
 typedef struct {
     const char *path;
@@ -202,19 +204,17 @@ static int indexed_file(MwStore *store, int first, const char *folder, const cha
 }
 
 /* Adds what the "weight_map" of an index says: from names of tensors to names of files. */
-static bool add_map(MwStore *store, const char *path, yajl_val map, MwFault *fault)
+static bool add_map(MwStore *store, const char *path, const MwTreeNode *map, MwFault *fault)
 {
     const int first = store->files.count;
-    if (!YAJL_IS_OBJECT(map))
+    if (!map || map->kind != MW_NODE_OBJECT)
         return mw_fault_set(fault, "%s: it has no object \"weight_map\"", path);
-    for (size_t i = 0; i < map->u.object.len; i++) {
-        yajl_val file = map->u.object.values[i];
-        const char *name = map->u.object.keys[i];
-        if (!YAJL_IS_STRING(file) || strchr(file->u.string, '/'))
+    for (const MwTreeNode *file = map->first; file; file = file->next) {
+        if (file->kind != MW_NODE_STRING || strchr(file->text, '/'))
             return mw_fault_set(fault, "%s: the file of %.100s is no name of a file beside it",
-                                path, name);
-        add_entry(store, mw_arena_strdup(store->arena, name),
-                  indexed_file(store, first, path, file->u.string));
+                                path, file->key);
+        add_entry(store, mw_arena_strdup(store->arena, file->key),
+                  indexed_file(store, first, path, file->text));
     }
     return true;
 }
@@ -224,15 +224,11 @@ static bool add_index(MwStore *store, const char *path, MwFault *fault)
     MwArena *arena = mw_arena_new_within(store->arena);
     size_t bytes;
     const char *text = mw_file_read(arena, path, &bytes);
-    yajl_val index = text ? mw_json_parse(text, bytes) : NULL;
-    bool good = false;
+    const MwTreeNode *index =
+        text ? mw_json_tree(arena, path, text, bytes, MOST_INDEX_DEPTH, fault) : NULL;
+    const bool good = index && add_map(store, path, mw_tree_get(index, "weight_map"), fault);
     if (!text)
         cannot(fault, path);
-    else if (!YAJL_IS_OBJECT(index))
-        mw_fault_set(fault, "%s: it is no JSON object", path);
-    else
-        good = add_map(store, path, mw_json_value(index, "weight_map"), fault);
-    yajl_tree_free(index);
     mw_arena_free(&arena);
     return good;
 }

@@ -3,10 +3,10 @@
  * tokenizers that ask for more than there is are refused by name. The files are made by
  * tests/tools/tokenizers/make. */
 #include "base/file.h"
+#include "runtime/data/json.h"
 #include "tests/unit/support.h"
 #include "tools/tokenize/bpe.h"
 #include "tools/tokenize/encoder.h"
-#include "tools/tokenize/json_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static const MwTreeNode *tree(const char *name)
     const char *path = mw_arena_printf(arena, FOLDER "/%s", name);
     const char *text = mw_file_read(arena, path, &bytes);
     ck_assert_msg(text, "%s", path);
-    const MwTreeNode *node = mw_json_tree(arena, path, text, bytes, &fault);
+    const MwTreeNode *node = mw_json_tree(arena, path, text, bytes, 2, &fault);
     ck_assert_msg(node, "%s", fault.text);
     return node;
 }
@@ -292,7 +292,7 @@ START_TEST(deep_documents_are_refused)
     char text[200];
     MwFault fault;
     memset(text, '[', sizeof text);
-    ck_assert_ptr_null(mw_json_tree(arena, "deep", text, sizeof text, &fault));
+    ck_assert_ptr_null(mw_json_tree(arena, "deep", text, sizeof text, 64, &fault));
     ck_assert_str_eq(fault.text, "deep: more than 64 arrays and objects in one another");
 }
 END_TEST

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/new_file.h"
-#include "runtime/weights/json.h"
+#include "runtime/data/json.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/tokenize/documents.h"
 
+#include "runtime/data/json.h"
 #include "tools/tokenize/buffer.h"
-#include "tools/tokenize/json_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* READ_BYTES: of one read, chosen, not measured. A line of JSON is held as a whole. */
-enum { READ_BYTES = 1 << 20, MOST_LINE_BYTES = 1 << 28 };
+enum { READ_BYTES = 1 << 20, MOST_LINE_BYTES = 1 << 28, MOST_DEPTH = 64 };
 
 typedef struct {
     const char *path;
@@ -56,7 +56,7 @@ static bool give_field(Reader *reader, MwFault *fault)
     bool good = true;
     if (bytes && strspn(text, " \t\r") < bytes) {
         MwFault why;
-        const MwTreeNode *object = mw_json_tree(arena, "line", text, bytes, &why);
+        const MwTreeNode *object = mw_json_tree(arena, "line", text, bytes, MOST_DEPTH, &why);
         const MwTreeNode *value = mw_tree_get(object, reader->field);
         good = value && value->kind == MW_NODE_STRING;
         if (!object)

@@ -2,13 +2,15 @@
 #include "tools/tokenize/tokenizer.h"
 
 #include "base/vec.h"
+#include "runtime/data/json.h"
 #include "tools/tokenize/alphabet.h"
-#include "tools/tokenize/json_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utf8proc.h>
+
+enum { MOST_DEPTH = 64 };
 
 /* What splits text where ByteLevel has a pattern of its own: that of GPT-2. */
 static const char gpt2_pattern[] =
@@ -303,7 +305,7 @@ bool mw_tokenizer_read(MwArena *arena, const char *name, const char *text, size_
                        MwTokenizer *tokenizer, MwFault *fault)
 {
     *tokenizer = (MwTokenizer){0};
-    const MwTreeNode *root = mw_json_tree(arena, name, text, bytes, fault);
+    const MwTreeNode *root = mw_json_tree(arena, name, text, bytes, MOST_DEPTH, fault);
     if (!root)
         return false;
     if (!read_model(arena, mw_tree_get(root, "model"), tokenizer, fault) ||

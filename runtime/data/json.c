@@ -1,18 +1,19 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "tools/tokenize/json_tree.h"
+/* SPDX-License-Identifier: MIT */
+#include "runtime/data/json.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
-enum { MOST_DEPTH = 64 };
+typedef struct {
+    MwTreeNode *node, *last; /* an array or object, and its last element so far */
+} Level;
 
 typedef struct {
     MwArena *arena;
-    MwTreeNode *open[MOST_DEPTH]; /* [depth] arrays and objects, and the last element of each */
-    MwTreeNode *last[MOST_DEPTH];
-    int depth;
+    Level *open; /* [depth], room for most_depth */
+    int depth, most_depth;
     MwTreeNode *root;
     const char *key; /* of the next element */
     size_t key_bytes;
@@ -32,14 +33,13 @@ static MwTreeNode *add(Builder *builder, MwNodeKind kind, const char *text, size
         builder->root = node;
         return node;
     }
-    MwTreeNode *parent = builder->open[builder->depth - 1];
-    MwTreeNode **last = &builder->last[builder->depth - 1];
-    if (*last)
-        (*last)->next = node;
+    Level *level = &builder->open[builder->depth - 1];
+    if (level->last)
+        level->last->next = node;
     else
-        parent->first = node;
-    *last = node;
-    parent->count++;
+        level->node->first = node;
+    level->last = node;
+    level->node->count++;
     return node;
 }
 
@@ -77,12 +77,11 @@ static int on_key(void *context, const unsigned char *text, size_t bytes)
 
 static int begin(Builder *builder, MwNodeKind kind)
 {
-    builder->is_deep = builder->depth == MOST_DEPTH;
+    builder->is_deep = builder->depth == builder->most_depth;
     if (builder->is_deep)
         return 0;
     MwTreeNode *node = add(builder, kind, NULL, 0);
-    builder->open[builder->depth] = node;
-    builder->last[builder->depth++] = NULL;
+    builder->open[builder->depth++] = (Level){.node = node};
     return 1;
 }
 
@@ -107,7 +106,8 @@ static void set_fault(yajl_handle parser, const Builder *builder, const char *na
                       const char *text, size_t bytes, MwFault *fault)
 {
     if (builder->is_deep) {
-        mw_fault_set(fault, "%s: more than %d arrays and objects in one another", name, MOST_DEPTH);
+        mw_fault_set(fault, "%s: more than %d arrays and objects in one another", name,
+                     builder->most_depth);
         return;
     }
     const size_t at = mw_min((int64_t)yajl_get_bytes_consumed(parser), (int64_t)bytes);
@@ -121,7 +121,7 @@ static void set_fault(yajl_handle parser, const Builder *builder, const char *na
 }
 
 const MwTreeNode *mw_json_tree(MwArena *arena, const char *name, const char *text, size_t bytes,
-                               MwFault *fault)
+                               int most_depth, MwFault *fault)
 {
     static const yajl_callbacks callbacks = {.yajl_null = on_null,
                                              .yajl_boolean = on_boolean,
@@ -132,7 +132,8 @@ const MwTreeNode *mw_json_tree(MwArena *arena, const char *name, const char *tex
                                              .yajl_end_map = on_end,
                                              .yajl_start_array = on_array,
                                              .yajl_end_array = on_end};
-    Builder builder = {.arena = arena};
+    Builder builder = {
+        .arena = arena, .open = MW_NEW(arena, Level, most_depth), .most_depth = most_depth};
     yajl_handle parser = yajl_alloc(&callbacks, NULL, &builder);
     const bool good = yajl_parse(parser, (const unsigned char *)text, bytes) == yajl_status_ok &&
                       yajl_complete_parse(parser) == yajl_status_ok;
@@ -171,4 +172,18 @@ bool mw_tree_number(const MwTreeNode *node, int64_t most, int64_t *number)
     errno = 0;
     *number = strtoll(node->text, &end, 10);
     return !*end && !errno && *number >= 0 && *number <= most;
+}
+
+void mw_json_add_string(MwText *text, const char *value)
+{
+    mw_text_add(text, "\"");
+    for (const char *c = value; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            mw_text_printf(text, "\\%c", *c);
+        else if ((unsigned char)*c < ' ')
+            mw_text_printf(text, "\\u%04x", (unsigned char)*c);
+        else
+            mw_text_add_n(text, c, 1);
+    }
+    mw_text_add(text, "\"");
 }
