@@ -160,6 +160,19 @@ static bool copy_texts(MwArena *arena, const Options *options, MwFault *fault)
 
 /* ---- The command ---- */
 
+/* Makes the folder; a fault where it is the one of --like, which stays as it is. */
+static bool make_folder(const Options *options, MwFault *fault)
+{
+    struct stat like, output;
+    if (mkdir(options->output, 0777) != 0 && errno != EEXIST)
+        return mw_fault_set(fault, "cannot make %s: %s", options->output, strerror(errno));
+    if (options->like && stat(options->like, &like) == 0 && stat(options->output, &output) == 0 &&
+        like.st_dev == output.st_dev && like.st_ino == output.st_ino)
+        return mw_fault_set(fault, "%s is the folder of --like, and stays as it is",
+                            options->output);
+    return true;
+}
+
 static bool export(MwArena *arena, const Options *options, MwExportSource *source, MwFault *fault)
 {
     const int64_t most_bytes =
@@ -169,11 +182,8 @@ static bool export(MwArena *arena, const Options *options, MwExportSource *sourc
         return false;
     if (!mw_store_add(source->weights, options->source, fault) ||
         (options->like && !mw_store_add(source->like, options->like, fault)) ||
-        !mw_export_tensors(arena, source, &tensors, fault))
-        return false;
-    if (mkdir(options->output, 0777) != 0 && errno != EEXIST)
-        return mw_fault_set(fault, "cannot make %s: %s", options->output, strerror(errno));
-    if (!mw_export_write(options->output, source->weights, &tensors, most_bytes, fault) ||
+        !mw_export_tensors(arena, source, &tensors, fault) || !make_folder(options, fault) ||
+        !mw_export_write(options->output, source->weights, &tensors, most_bytes, fault) ||
         !copy_texts(arena, options, fault))
         return false;
     printf("%s: %d tensors\n", options->output, tensors.count);

@@ -5,8 +5,11 @@
 #include "base/new_file.h"
 #include "runtime/data/json.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <string.h>
+
+static const char index_name[] = "model.safetensors.index.json";
 
 /* Tensors [first, first + count) of the list, which one file has. */
 typedef struct {
@@ -48,6 +51,33 @@ static void divide(Writer *writer, int64_t most_bytes)
             files == 1
                 ? "model.safetensors"
                 : mw_arena_printf(writer->arena, "model-%05d-of-%05d.safetensors", i + 1, files);
+}
+
+/* Whether writing leaves or replaces a file of the folder without harm: files of other weights
+ * would be read instead of those that are written, and a checkpoint's no longer fit its manifest.
+ */
+static bool is_harmless(const Writer *writer, const char *name)
+{
+    if (strcmp(name, index_name) == 0)
+        return writer->files.count > 1;
+    for (int i = 0; i < writer->files.count; i++)
+        if (strcmp(writer->files.at[i].name, name) == 0)
+            return true;
+    return !mw_text_ends_in(name, ".safetensors") && strcmp(name, "manifest") != 0;
+}
+
+static bool check_folder(const Writer *writer)
+{
+    DIR *folder = opendir(writer->folder);
+    if (!folder)
+        return cannot(writer, writer->folder);
+    bool good = true;
+    for (struct dirent *entry; good && (entry = readdir(folder));)
+        if (!is_harmless(writer, entry->d_name))
+            good = mw_fault_set(writer->fault, "%s has %.100s, of other weights", writer->folder,
+                                entry->d_name);
+    closedir(folder);
+    return good;
 }
 
 /* ---- Elements ---- */
@@ -129,8 +159,7 @@ static bool write_file(Writer *writer, const File *file)
 
 static bool write_index(Writer *writer)
 {
-    const char *path =
-        mw_arena_printf(writer->arena, "%s/model.safetensors.index.json", writer->folder);
+    const char *path = mw_arena_printf(writer->arena, "%s/%s", writer->folder, index_name);
     MwText text = {.arena = writer->arena};
     int64_t bytes = 0;
     for (int i = 0; i < writer->tensors->count; i++)
@@ -153,8 +182,8 @@ bool mw_export_write(const char *folder, MwStore *weights, MwExportTensors *tens
                      .weights = weights,
                      .tensors = tensors,
                      .fault = fault};
-    bool good = true;
     divide(&writer, most_bytes);
+    bool good = check_folder(&writer);
     for (int i = 0; good && i < writer.files.count; i++)
         good = write_file(&writer, &writer.files.at[i]);
     good = good && (writer.files.count < 2 || write_index(&writer));
