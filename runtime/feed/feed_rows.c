@@ -24,9 +24,9 @@ static bool refuse_shape(const MwRowSource *source, const MwRowFile *file, MwFau
 {
     char found[MW_NPY_TEXT_BYTES], needed[MW_TENSOR_TEXT_BYTES];
     return mw_fault_set(fault,
-                        "the file holds %s; the input %s needs rows of its shape, and at least one "
-                        "batch of them",
-                        mw_npy_text(&file->array, found),
+                        "%s holds %s; the input %s needs rows of its shape, and at least one batch "
+                        "of them",
+                        file->file.path, mw_npy_text(&file->array, found),
                         mw_tensor_text(&source->input->global, needed));
 }
 
@@ -34,7 +34,8 @@ static bool read_header(const MwFeedFile *file, MwNpy *array, MwFault *fault)
 {
     char begin[MW_NPY_MOST_HEADER_BYTES] = "";
     return mw_feed_file_read(file, 0, mw_min(file->bytes, sizeof begin), begin, fault) &&
-           mw_npy_read(begin, file->bytes, array, fault);
+           (mw_npy_read(begin, file->bytes, array, fault) ||
+            mw_fault_prefix(fault, "%s", file->path));
 }
 
 static bool open_array(const MwRowSource *source, MwRowFile *file, MwFault *fault)
@@ -46,8 +47,8 @@ static bool open_array(const MwRowSource *source, MwRowFile *file, MwFault *faul
     if (!has_rows(&file->array, source->input))
         return refuse_shape(source, file, fault);
     if (!mw_npy_fits(&file->array, type))
-        return mw_fault_set(fault, "the file holds %s, which has values that %s cannot represent",
-                            mw_npy_text(&file->array, found), mw_type_name(type));
+        return mw_fault_set(fault, "%s holds %s, which has values that %s cannot represent",
+                            file->file.path, mw_npy_text(&file->array, found), mw_type_name(type));
     file->rows = file->array.dim[0];
     return true;
 }

@@ -52,6 +52,16 @@ static double take_weight(char *word)
     return weight;
 }
 
+/* Whether a star and a number end the text. */
+static bool has_number(const char *text)
+{
+    const char *star = strrchr(text, '*');
+    char *end = NULL;
+    if (star)
+        strtod(star + 1, &end);
+    return end && end > star + 1 && !*end;
+}
+
 static bool find_paths(MwArena *arena, const char *pattern, MwFeedPaths *paths, MwFault *fault)
 {
     glob_t found = {0};
@@ -62,7 +72,8 @@ static bool find_paths(MwArena *arena, const char *pattern, MwFeedPaths *paths, 
         return true;
     if (glob(pattern, 0, NULL, &found) != 0) {
         globfree(&found);
-        return mw_fault_set(fault, "no file matches %s", pattern);
+        return mw_fault_set(fault, "no file matches %s%s", pattern,
+                            has_number(pattern) ? "; a weight (FILE*WEIGHT) is above 0" : "");
     }
     paths->count = (int)found.gl_pathc;
     paths->paths = MW_NEW(arena, const char *, paths->count);

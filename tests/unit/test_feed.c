@@ -350,8 +350,8 @@ static const struct {
 } headers[] = {
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (8, 4), }",
      "it is cut off: its shape needs"},
-    {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4), }", "the file holds float32[0, 4]"},
-    {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "the file holds float32[2]"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4), }", "x.npy holds float32[0, 4]"},
+    {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", "x.npy holds float32[2]"},
     {"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }",
      "its element type is not a little-endian float"},
     {"{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }",

@@ -256,6 +256,7 @@ static const struct {
     {"tokens:x=A.bin", "tokens feed an input i32[batch, length], or of i64; this one is f32[8, 4]"},
     {"tokens:taken=A.bin", "the model has no input 'taken'; did you mean 'tokens'?"},
     {"tokens:N*.bin", "no file matches"},
+    {"tokens:A.bin*0,B.bin*1", "A.bin*0; a weight (FILE*WEIGHT) is above 0"},
     {"tokens:A.bin*0.5,B.bin", "either all files of an input have a weight"},
     {"tokens:A.bin*0.5,E.bin*1", "E.bin has no rows, and a weight of its own"},
     {"tokens:", "it names no file"},
@@ -263,8 +264,7 @@ static const struct {
      "no data for the input tokens: i32[8, 6]. Give --feed tokens:tokens=FOLDER/A.bin, npy:"},
     {"npy:x+1=X.npy", "x+1 is for tokens: alone"},
     {"npy:x=Y.npy,tokens=T.npy", "T.npy has 8 rows for the input tokens, and "},
-    {"npy:x=X.npy,T.npy",
-     "the file holds int32[8, 6]; the input f32[8, 4] needs rows of its shape"},
+    {"npy:x=X.npy,T.npy", "T.npy holds int32[8, 6]; the input f32[8, 4] needs rows of its shape"},
 };
 
 START_TEST(a_wrong_feed_is_named)
