@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { TEXT, TEXTS, CHOICE, COUNT, THREADS, FLAG } Kind;
+typedef enum { TEXT, TEXTS, CHOICE, NUMBER, COUNT, THREADS, FLAG } Kind;
 
 typedef struct {
     const char *name, *value; /* of the value as --help shows it; NULL for a flag */
@@ -31,7 +31,7 @@ static const Option options_list[] = {
      "write an output of every step as .npy, batch after batch; may be given\nseveral times"},
     {"output-every", "N", COUNT, AT(output_every),
      "write a file for every N-th step and the last, with the number of the step\nin its name"},
-    {"steps", "N", COUNT, AT(steps),
+    {"steps", "N", NUMBER, AT(steps),
      "how many steps to run (default 100; without training, once through the data)"},
     {"epochs", "N", COUNT, AT(epochs), "run until each row of the data was taken N times"},
     {"eval-every", "N", COUNT, AT(eval_every),
@@ -41,7 +41,7 @@ static const Option options_list[] = {
      "batches of each evaluation (default as many as the data has)"},
     {"stop-after-evals", "N", COUNT, AT(stop_after_evals),
      "end when N evaluations in a row have brought no lower loss"},
-    {"seed", "N", COUNT, AT(seed), "of weights, data and random numbers (default 1)"},
+    {"seed", "N", NUMBER, AT(seed), "of weights, data and random numbers (default 1)"},
     {"threads", "N", THREADS, AT(threads), "threads of each rank (default 1)"},
     {"log", "FILE", TEXT, AT(log), "write step, metrics and seconds of every step as CSV"},
     {"tensorboard", "DIR", TEXT, AT(tensorboard),
@@ -51,9 +51,8 @@ static const Option options_list[] = {
     {"checkpoint-every", "N", COUNT, AT(checkpoint_every), "and after every N steps"},
     {"resume", "DIR", TEXT, AT(resume), "go on from the newest checkpoint there"},
     {"weights", "FILE", TEXTS, AT(weights),
-     "begin with weights of a .safetensors file, an index or folder of such, or\na checkpoint; may "
-     "be "
-     "given several times"},
+     "begin with weights of a .safetensors file, an index or folder of such, or\na checkpoint; "
+     "may be given several times"},
     {"map", "MAP", TEXT, AT(map),
      "which weights those of other names are: a .map file, or a built-in map"},
     {"missing", "init|error", CHOICE, AT(missing),
@@ -117,8 +116,10 @@ static bool set_value(MwArena *arena, const Option *option, const char *value, M
     case CHOICE:
         *(const char **)at = value;
         return is_among(value, option->value);
-    case COUNT:
+    case NUMBER:
         return read_number(value, 0, INT64_MAX, at);
+    case COUNT:
+        return read_number(value, 1, INT64_MAX, at);
     case THREADS:
         if (!read_number(value, 1, 1024, &number))
             return false;
