@@ -62,14 +62,14 @@ static void name_metrics(MwArena *arena, MwProgress *progress, const MwPlan *pla
         progress->metric_names[i] = mw_plan_metric(plan, i, &mesh)->name;
 }
 
-/* The names of the columns. A model for inference has a column of NaN. */
+/* The names of the columns. */
 static const char *header_of(MwArena *arena, const MwProgress *progress)
 {
     MwText text = {.arena = arena};
     mw_text_add(&text, "step,");
     for (int i = 0; i < progress->metric_count; i++)
         mw_text_printf(&text, "%s,", progress->metric_names[i]);
-    mw_text_add(&text, progress->metric_count ? "seconds" : "loss,seconds");
+    mw_text_add(&text, "seconds");
     for (int i = 0; progress->evaluates && i < progress->metric_count; i++)
         mw_text_printf(&text, ",eval_%s", progress->metric_names[i]);
     mw_text_add(&text, "\n");
@@ -172,8 +172,6 @@ static bool write_row(const MwProgress *progress, int64_t step, const double *me
     bool good = fprintf(progress->log, "%lld,", (long long)step) > 0;
     for (int i = 0; i < progress->metric_count; i++)
         good &= fprintf(progress->log, "%.9g,", metrics[i]) > 0;
-    if (progress->metric_count == 0)
-        good &= fprintf(progress->log, "%.9g,", (double)NAN) > 0;
     return good && fprintf(progress->log, progress->evaluates ? "%.6f" : "%.6f\n", time_s) > 0 &&
            fflush(progress->log) == 0;
 }

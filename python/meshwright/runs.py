@@ -34,8 +34,8 @@ class Step:
 
     @property
     def loss(self) -> float:
-        """The loss; of several, the first."""
-        return next(iter(self.metrics.values()))
+        """The loss; of several, the first; NaN of a model that has none and shows nothing."""
+        return next(iter(self.metrics.values()), math.nan)
 
 
 class Run(Iterator[Step]):
