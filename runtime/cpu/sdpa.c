@@ -17,9 +17,9 @@
 #include <string.h>
 
 /* Compiles a function for several levels of vector instructions; the program selects the best one
- * of the machine when it starts. */
+ * of the machine when it starts, which is before sanitizers have begun. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) &&                             \
-    !defined(__SANITIZE_ADDRESS__)
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define VECTORIZED __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define VECTORIZED
