@@ -51,7 +51,8 @@ static bool cannot(MwFault *fault, const char *what, const char *path)
 
 /* ---- Folders ---- */
 
-/* Prefixes of folders: of a checkpoint that is being written, and of one that is being replaced. */
+/* Prefixes of folders: of a checkpoint that is being written, and of one that is being replaced or
+ * removed. */
 static const char unfinished[] = ".new-", set_aside[] = ".old-";
 
 /* Removes the manifest first: if the process is killed meanwhile, the rest is not taken for a
@@ -129,6 +130,21 @@ static bool sync_folder(const char *path)
     return good;
 }
 
+/* Gives a folder another name, under which it is no checkpoint, so that a process that is killed
+ * while it removes the folder leaves no part of one. */
+static bool put_aside(const char *dir, const char *path, char aside[MW_CHECKPOINT_PATH_BYTES])
+{
+    snprintf(aside, MW_CHECKPOINT_PATH_BYTES, "%s/%sXXXXXX", dir, set_aside);
+    if (!mkdtemp(aside))
+        return false;
+    if (rename(path, aside) == 0)
+        return true;
+    const int saved = errno;
+    rmdir(aside);
+    errno = saved;
+    return false;
+}
+
 /* Replaces folder `to` by folder `from`: atomically if the file system can exchange two names.
  * Otherwise there is a moment in which neither has its name; recover() restores it if the process
  * is killed then. */
@@ -140,13 +156,11 @@ static bool replace_folder(const char *dir, const char *from, const char *to)
         remove_folder(from);
         return good;
     }
-    snprintf(aside, sizeof aside, "%s/%sXXXXXX", dir, set_aside);
-    if (!mkdtemp(aside))
+    if (!put_aside(dir, to, aside))
         return false;
-    if (rename(to, aside) != 0 || rename(from, to) != 0) {
+    if (rename(from, to) != 0) {
         int saved = errno;
-        if (rename(aside, to) != 0)
-            rmdir(aside);
+        rename(aside, to);
         errno = saved;
         return false;
     }
@@ -173,10 +187,10 @@ static void remove_old(const char *dir, int64_t newest)
 {
     int64_t step = newest;
     for (int kept = 1; step >= 0; kept++) {
-        char path[MW_CHECKPOINT_PATH_BYTES];
+        char path[MW_CHECKPOINT_PATH_BYTES], aside[MW_CHECKPOINT_PATH_BYTES];
         folder_path(dir, step, path);
-        if (kept > KEPT)
-            remove_folder(path);
+        if (kept > KEPT && put_aside(dir, path, aside))
+            remove_folder(aside);
         step = newest_step(dir, step);
     }
 }
