@@ -19,16 +19,21 @@ static const char *quantity_text(MwArena *arena, double value, const QuantityUni
     return mw_arena_printf(arena, "%.*f %s", decimals, shown, units[i].name);
 }
 
+/* Whether 0 is nearer to a time than 0.01 ns. */
+static bool is_no_time(double seconds)
+{
+    return fabs(seconds) < 0.005e-9;
+}
+
 const char *mw_seconds_text(MwArena *arena, double seconds)
 {
     static const QuantityUnit units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
-    return seconds == 0 ? "0" : quantity_text(arena, seconds, units, MW_COUNT(units));
+    return is_no_time(seconds) ? "0" : quantity_text(arena, seconds, units, MW_COUNT(units));
 }
 
 const char *mw_seconds_difference_text(MwArena *arena, double seconds)
 {
-    const double least = 0.005e-9; /* which 0.01 ns is the nearest to */
-    if (fabs(seconds) < least)
+    if (is_no_time(seconds))
         return "+0";
     return mw_arena_printf(arena, "%c%s", seconds < 0 ? '-' : '+',
                            mw_seconds_text(arena, fabs(seconds)));

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 
-/* "12.3 ms", "480 ns"; "0" for zero. */
+/* "12.3 ms", "480 ns"; "0" for what would be shown as zero. */
 const char *mw_seconds_text(MwArena *arena, double seconds);
 /* "+12.3 ms", "-480 ns"; "+0" for what would be shown as zero. */
 const char *mw_seconds_difference_text(MwArena *arena, double seconds);

@@ -6,6 +6,7 @@
 #include "base/intern.h"
 #include "base/new_file.h"
 #include "base/process.h"
+#include "base/quantity.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -153,6 +154,18 @@ START_TEST(words_are_quoted_for_the_shell)
         mw_text_add_word(&text, cases[i].word);
         ck_assert_str_eq(text.at, cases[i].text);
     }
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(times_have_three_digits_and_their_unit)
+{
+    MwArena *arena = mw_arena_new();
+    ck_assert_str_eq(mw_seconds_text(arena, 12.3456e-3), "12.3 ms");
+    ck_assert_str_eq(mw_seconds_text(arena, 1e-11), "0.01 ns");
+    ck_assert_str_eq(mw_seconds_text(arena, 1e-18), "0");
+    ck_assert_str_eq(mw_seconds_difference_text(arena, -480e-9), "-480 ns");
+    ck_assert_str_eq(mw_seconds_difference_text(arena, -1e-18), "+0");
     mw_arena_free(&arena);
 }
 END_TEST
@@ -399,6 +412,7 @@ int main(void)
     tcase_add_test(tests, interned_texts_are_equal_by_pointer);
     tcase_add_test(tests, suggestions_are_near_or_none);
     tcase_add_test(tests, doubles_print_shortest_and_read_back);
+    tcase_add_test(tests, times_have_three_digits_and_their_unit);
     tcase_add_test(tests, diagnostics_show_line_and_caret);
     tcase_add_test(tests, words_are_quoted_for_the_shell);
     tcase_add_test(tests, long_lines_are_cut_around_the_caret);
