@@ -66,6 +66,13 @@ bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mo
     return mw_new_file_open(&file, path) && mw_new_file_fill(&file, data, bytes, mode);
 }
 
+bool mw_file_is_same(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 const char *mw_path_beside(MwArena *arena, const char *from, const char *path)
 {
     const char *slash = strrchr(from, '/');

@@ -15,6 +15,9 @@ char *mw_file_read(MwArena *arena, const char *path, size_t *bytes);
  * e.g. 0644. */
 bool mw_file_write(const char *path, const void *data, size_t bytes, unsigned mode);
 
+/* Whether two paths lead to one file or folder, which is there. */
+bool mw_file_is_same(const char *a, const char *b);
+
 /* `path` as it is meant in the file `from`: relative to the folder of that file, in `arena`,
  * unless it begins with '/'. */
 const char *mw_path_beside(MwArena *arena, const char *from, const char *path);

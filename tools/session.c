@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/session.h"
 
+#include "base/file.h"
 #include "codegen/plan/plan_model.h"
 #include "frontend/cluster/cluster.h"
 #include "ir/verify.h"
@@ -103,11 +104,16 @@ const MwPlan *mw_session_plan_with(MwSession *session, const MwCompileOptions *o
     return mw_plan_model(session->options.arena, &request, diags).plan;
 }
 
-/* Chooses a name for the result, if there is one and none is given. */
+/* Chooses a name for the result, if there is one and none is given, which is not the model's. */
 static bool name_output(MwSession *session)
 {
     MwToolOptions *options = &session->options;
     const char *suffix = options->command->suffix;
+    if (options->output && mw_file_is_same(options->output, options->model)) {
+        mw_diag_error(session->diags, mw_span_none(), "cannot write %s: it is the model",
+                      options->output);
+        return false;
+    }
     if (!suffix || options->output || options->pipeline.stop_after != MW_PASS_COUNT)
         return true;
     options->output = mw_output_name(options->arena, options->model, suffix, session->diags);

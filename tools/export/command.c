@@ -163,11 +163,9 @@ static bool copy_texts(MwArena *arena, const Options *options, MwFault *fault)
 /* Makes the folder; a fault where it is the one of --like, which stays as it is. */
 static bool make_folder(const Options *options, MwFault *fault)
 {
-    struct stat like, output;
     if (mkdir(options->output, 0777) != 0 && errno != EEXIST)
         return mw_fault_set(fault, "cannot make %s: %s", options->output, strerror(errno));
-    if (options->like && stat(options->like, &like) == 0 && stat(options->output, &output) == 0 &&
-        like.st_dev == output.st_dev && like.st_ino == output.st_ino)
+    if (options->like && mw_file_is_same(options->like, options->output))
         return mw_fault_set(fault, "%s is the folder of --like, and stays as it is",
                             options->output);
     return true;

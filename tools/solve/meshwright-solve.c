@@ -3,6 +3,7 @@
  *
  * Progress goes to standard error. The summary goes to standard output, and so do the strategies
  * unless they go to a file. An output file is replaced only by a complete one. */
+#include "base/file.h"
 #include "base/new_file.h"
 #include "solver/stop.h"
 #include "tools/argument.h"
@@ -14,7 +15,6 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Set by the first SIGINT or SIGTERM; a signal handler has no other way to stop the search. */
@@ -53,20 +53,13 @@ static bool refuse_output(Run *run, const char *why)
     return false;
 }
 
-static bool same_file(const char *a, const char *b)
-{
-    struct stat one, other;
-    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
-}
-
 /* Opens the output before the search, so that a file that cannot be written is reported at once. */
 static bool open_output(Run *run)
 {
     const MwSolveToolOptions *options = &run->options;
     if (!options->output)
         return true;
-    if (same_file(options->output, options->problem))
+    if (mw_file_is_same(options->output, options->problem))
         return refuse_output(run, "it is the problem");
     return mw_new_file_open(&run->output, options->output) || refuse_output(run, strerror(errno));
 }

@@ -112,6 +112,17 @@ static bool take_text(void *context, const char *text, size_t bytes, bool is_end
             mw_token_file_add(corpus->file, &corpus->end, 1, fault));
 }
 
+/* Whether the output leaves what is read as it is. */
+static bool check_output(const Options *options, MwFault *fault)
+{
+    if (mw_file_is_same(options->output, options->tokenizer))
+        return mw_fault_set(fault, "cannot write %s: it is the tokenizer", options->output);
+    for (int i = 0; i < options->texts.count; i++)
+        if (mw_file_is_same(options->output, options->texts.at[i]))
+            return mw_fault_set(fault, "cannot write %s: it is a text", options->output);
+    return true;
+}
+
 static bool read_tokenizer(const Options *options, MwTokenizer *tokenizer, MwFault *fault)
 {
     size_t bytes;
@@ -179,7 +190,7 @@ int mw_command_tokenize(int argc, char **argv)
     MwTokenizer tokenizer;
     MwFault fault;
     argp_parse(&parser, argc, argv, 0, NULL, &options);
-    if (!read_tokenizer(&options, &tokenizer, &fault)) {
+    if (!check_output(&options, &fault) || !read_tokenizer(&options, &tokenizer, &fault)) {
         mw_diag_error(diags, mw_span_none(), "%s", fault.text);
     } else {
         if (!encode(&options, &tokenizer, &fault))
