@@ -9,10 +9,9 @@
 
 #include "ir/cluster.h"
 #include "ir/ir.h"
+#include "passes/progress.h"
 #include "passes/staging.h"
 #include "schedule/schedule.h"
-
-#include <stdio.h>
 
 /* Which layers recompute their values in the backward. */
 typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_ALL } MwRemat;
@@ -108,13 +107,10 @@ typedef struct {
     const char *op; /* its name; NULL: little work */
 } MwPadBarrier;
 
-/* Begins the line of a terminal anew and clears it (ECMA-48: EL). */
-#define MW_PROGRESS_LINE "\r\033[K"
-
 typedef struct {
     MwArena *arena;
     MwCompileOptions options;
-    FILE *progress; /* a terminal, on whose current line passes may say how far they are; or NULL */
+    MwPassProgress progress;
     const MwCluster *cluster; /* what is compiled for; NULL if no pass needs it */
     MwGraph *graph;           /* the model; global shapes */
     /* of the graph alone, which the pipeline frees with it once a pass has replaced it; NULL: the

@@ -26,13 +26,11 @@ const char *mw_pass_what(MwPass pass);
 bool mw_pass_parse(const char *name, MwPass *pass);
 
 typedef struct {
-    MwPass stop_after; /* MW_PASS_COUNT: run all passes */
-    MwPass dump_after; /* MW_PASS_COUNT: no dump */
-    FILE *dump;        /* receives the text of the graph after `dump_after` */
-    FILE *times;       /* receives the time of each pass; NULL: not wanted */
-    /* a terminal that shows in one line what the running pass does, and then clears the line; NULL:
-     * none */
-    FILE *progress;
+    MwPass stop_after;       /* MW_PASS_COUNT: run all passes */
+    MwPass dump_after;       /* MW_PASS_COUNT: no dump */
+    FILE *dump;              /* receives the text of the graph after `dump_after` */
+    FILE *times;             /* receives the time of each pass; NULL: not wanted */
+    MwPassProgress progress; /* shows what the running pass does, and is cleared after it */
 } MwPipelineOptions;
 
 /* Runs the passes on `compilation` and verifies the graph after each. False after errors. */

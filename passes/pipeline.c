@@ -60,17 +60,11 @@ static void dump(const MwCompilation *compilation, FILE *out)
     fputs(text.at, out);
 }
 
-static bool run_shown(MwCompilation *compilation, MwPass pass, FILE *progress, MwDiags *diags)
+static bool run_shown(MwCompilation *compilation, MwPass pass, MwDiags *diags)
 {
-    if (progress) {
-        fprintf(progress, MW_PROGRESS_LINE "%s: %s", passes[pass].name, passes[pass].what);
-        fflush(progress);
-    }
+    mw_pass_progress_show(&compilation->progress, "%s: %s", passes[pass].name, passes[pass].what);
     bool done = passes[pass].run(compilation, diags);
-    if (progress) {
-        fputs(MW_PROGRESS_LINE, progress);
-        fflush(progress);
-    }
+    mw_pass_progress_clear(&compilation->progress);
     return done;
 }
 
@@ -79,7 +73,7 @@ static bool run_one(MwCompilation *compilation, MwPass pass, const MwPipelineOpt
 {
     double begin_s = mw_clock_s();
     const MwGraph *before = compilation->graph;
-    bool done = run_shown(compilation, pass, options->progress, diags);
+    bool done = run_shown(compilation, pass, diags);
     if (done)
         mw_compilation_keep_graph(compilation, before);
     MW_ASSERT(done == (mw_diags_error_count(diags) == 0));

@@ -5,6 +5,7 @@
 #include "frontend/cluster/units.h"
 #include "tools/argument.h"
 #include "tools/argument_schedule.h"
+#include "tools/terminal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -394,7 +395,8 @@ void mw_tool_options_parse(MwToolOptions *options, const MwToolCommand *command,
     options->pipeline.stop_after = MW_PASS_COUNT;
     options->pipeline.dump_after = MW_PASS_COUNT;
     options->pipeline.dump = stdout;
-    options->pipeline.progress = isatty(STDERR_FILENO) ? stderr : NULL;
+    const int columns = mw_terminal_columns(STDERR_FILENO);
+    options->pipeline.progress = (MwPassProgress){columns ? stderr : NULL, columns};
     parse(&whole, options, argc, argv);
 }
 

@@ -11,13 +11,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LEAST_COLUMNS = 40, INDENT = 2 };
+enum { LEAST_COLUMNS = 40, USUAL_COLUMNS = 80, INDENT = 2 };
 
-int mw_terminal_columns(void)
+int mw_terminal_columns(int descriptor)
 {
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+    struct winsize size = {0};
+    if (!isatty(descriptor))
         return 0;
+    if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return USUAL_COLUMNS;
     return (int)mw_max(size.ws_col, LEAST_COLUMNS);
 }
 

@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 
-/* The columns of the terminal that standard output is; 0: it is none. */
-int mw_terminal_columns(void);
+/* The columns of the terminal that an open file is; 0: it is none. */
+int mw_terminal_columns(int descriptor);
 
 /* `text` with lines of at most `columns` where there are spaces to break them at; what follows a
  * break is indented further than the line. */

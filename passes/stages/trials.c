@@ -9,7 +9,9 @@
  * memory or the user demands more. */
 #include "passes/stages/trials.h"
 
+#include "base/clock.h"
 #include "base/quantity.h"
+#include "base/text.h"
 #include "passes/memory_target.h"
 #include "passes/stages/batching.h"
 #include "passes/tuning.h"
@@ -35,6 +37,8 @@ typedef struct {
     MwMemoryTarget target; /* of the memory of a device */
     MwStageBatchings batchings;
     MwStageKnown *known;
+    double begin_s; /* of the search, and the effort that was known of before it */
+    int64_t begin_effort;
     /* of one stage in the last trial of it: least step time, whatever its memory; micro-batches;
      * memory that it needed, and the part of it that does not depend on their number */
     double one_stage_s, one_stage_bytes, one_stage_kept_bytes;
@@ -106,21 +110,28 @@ static void add_trial(Trials *t, MwStageTrial trial)
     mw_vec_push(t->arena, &t->trials, trial);
 }
 
-/* Says on a terminal how far the search is: of the effort that it may spend, and what it has. */
+/* The time that the effort which is left takes, if each part of it takes as long as so far. 0: none
+ * is left, or none was spent yet. */
+static double most_left_s(const Trials *t)
+{
+    const int64_t effort = mw_stage_known_effort(t->known);
+    const int64_t spent = effort - t->begin_effort, left = MW_TUNED_SEARCH_EFFORT - effort;
+    return spent > 0 && left > 0 ? (mw_clock_s() - t->begin_s) * (double)left / (double)spent : 0;
+}
+
+/* Says on a terminal how far the search is, and what it has. */
 static void show_progress(const Trials *t)
 {
-    FILE *out = t->compilation->progress;
+    MwText text = {.arena = t->arena};
     const MwStageLayout *best = incumbent(t);
-    const int64_t effort = mw_stage_known_effort(t->known);
-    if (!out)
-        return;
-    fprintf(out, MW_PROGRESS_LINE "stages: %d layout%s, at most %d %% of the search",
-            t->trials.count, t->trials.count == 1 ? "" : "s",
-            (int)mw_min((int64_t)100, 100 * effort / MW_TUNED_SEARCH_EFFORT));
+    const double left_s = most_left_s(t);
+    mw_text_printf(&text, "stages: %d layout%s", t->trials.count, t->trials.count == 1 ? "" : "s");
+    if (left_s > 0)
+        mw_text_printf(&text, ", at most %s left", mw_seconds_text(t->arena, left_s));
     if (best)
-        fprintf(out, "; best %s, %s", mw_stage_layout_name(t->arena, best),
-                mw_seconds_text(t->arena, best->step_s));
-    fflush(out);
+        mw_text_printf(&text, "; best %s: %s", mw_seconds_text(t->arena, best->step_s),
+                       mw_stage_layout_name(t->arena, best));
+    mw_pass_progress_show(&t->compilation->progress, "%s", text.at);
 }
 
 static void add_layout(Trials *t, const MwStageLayout *layout)
@@ -503,6 +514,8 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
                     mw_memory_target((int64_t)query->memory_bytes, MW_TUNED_MEMORY_CORRECTIONS),
                 .out = &out};
     t.known = compilation->known ? compilation->known : mw_stage_known_new(compilation->arena);
+    t.begin_s = mw_clock_s();
+    t.begin_effort = mw_stage_known_effort(t.known);
     t.batchings = mw_stage_batchings(compilation);
     MwStageBatching *first = &t.batchings.at[0];
     if (make_batching(&t, first)) {

@@ -89,11 +89,11 @@ START_TEST(stops_dumps_and_times_as_asked)
                                  .dump_after = MW_PASS_simplify,
                                  .dump = open_memstream(&dump, &dump_bytes),
                                  .times = open_memstream(&times, &times_bytes),
-                                 .progress = open_memstream(&progress, &progress_bytes)};
+                                 .progress = {open_memstream(&progress, &progress_bytes), 80}};
     ck_assert(mw_pipeline_run(&compilation, &options, diags));
     fclose(options.dump);
     fclose(options.times);
-    fclose(options.progress);
+    fclose(options.progress.out);
     ck_assert_str_eq(dump, "model m {\n  input x: f32[2]\n  output y = x\n}\n");
     ck_assert_ptr_nonnull(strstr(times, "simplify"));
     ck_assert_ptr_nonnull(strstr(times, "differentiate"));

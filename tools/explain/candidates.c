@@ -155,11 +155,8 @@ static int compare_candidates(const void *a, const void *b)
 /* Says on a terminal which candidate is tried. */
 static void show_progress(const MwSession *session, int done, int count)
 {
-    FILE *out = session->options.pipeline.progress;
-    if (out)
-        fprintf(out, "%splanning with another sharding, %d of %d", MW_PROGRESS_LINE, done, count);
-    if (out)
-        fflush(out);
+    mw_pass_progress_show(&session->options.pipeline.progress,
+                          "planning with another sharding, %d of %d", done, count);
 }
 
 bool mw_explain_candidates(MwArena *arena, MwSession *session, const MwPlan *plan, const char *glob,

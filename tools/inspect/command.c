@@ -6,6 +6,8 @@
 #include "tools/show_options.h"
 #include "tools/terminal.h"
 
+#include <unistd.h>
+
 typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_DOT, FORMAT_HTML, FORMAT_COUNT } Format;
 
 /* In the order of Format. */
@@ -43,7 +45,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 /* On a terminal, lines keep to its width. */
 static void show_text(MwText *text, const MwPlan *plan, const Options *options)
 {
-    const int columns = options->show.output ? 0 : mw_terminal_columns();
+    const int columns = options->show.output ? 0 : mw_terminal_columns(STDOUT_FILENO);
     mw_inspect_text(text, plan, (MwInspectView){options->show.all, columns});
     if (columns)
         *text = mw_terminal_wrap(text, columns);

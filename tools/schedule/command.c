@@ -11,6 +11,7 @@
 #include "schedule/generate.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SVG, FORMAT_COUNT } Format;
 
@@ -163,7 +164,7 @@ static const MwScheduleView *make_view(MwArena *arena, const Options *options, M
 
 static int text_columns(const Options *options)
 {
-    const int terminal = options->show.output ? 0 : mw_terminal_columns();
+    const int terminal = options->show.output ? 0 : mw_terminal_columns(STDOUT_FILENO);
     return options->columns ? options->columns : terminal ? terminal : PLAIN_COLUMNS;
 }
 
