@@ -207,8 +207,8 @@ static bool is_map_name(const char *name)
     return *name && !name[strcspn(name, " \t\n=[](),*{}#")];
 }
 
-/* A line of the map: an initializer is a weight, with the order of dimensions that it has there. One
- * whose name the exporter made up gets that of the weight. */
+/* A line of the map: an initializer is a weight, with the order of dimensions that it has there.
+ * One whose name the exporter made up gets that of the weight. */
 static void map_weight(MwText *map, const MwOnnxValue *value)
 {
     const int rank = value->shape.rank;
