@@ -24,6 +24,16 @@ typedef struct {
 /* Parses `equation`. NULL if it is well formed, else what is wrong with it (static text). A
  * letter may not repeat within a term; the result's letters must occur in an operand. */
 const char *mw_einsum_parse(const char *equation, MwEinsum *einsum);
+/* The same where a letter may repeat within the term of an operand, whose diagonal is meant. */
+const char *mw_einsum_parse_diagonals(const char *equation, MwEinsum *einsum);
+
+/* The equation with letters in the place of each "...", in `arena`. `ranks` are those of `count`
+ * operands. Dimensions of operands align from the right; the result has those of the operand that
+ * has most. */
+const char *mw_einsum_spell_dots(MwArena *arena, const char *equation, const int *ranks, int count);
+
+/* How many letters the term has that begins at `term` and ends before ',' or '-'. */
+int mw_einsum_count_letters(const char *term);
 
 /* The equation with a new letter as dimension axis[k] of operand k and dimension `result_axis` of
  * the result; -1: not there. In `arena`; NULL if no letter is left, or an operand has no room. */

@@ -190,66 +190,6 @@ static bool find_equation(MwExpander *ex, const MwCall *call, const char **equat
     return false;
 }
 
-/* ---- "..." ---- */
-
-static const char dots[] = "...";
-
-/* Stores letters that the equation does not have; there are more of the alphabet than it has. */
-static void find_unused(const char *equation, char unused[MW_MAX_RANK])
-{
-    const char *alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    int count = 0;
-    for (const char *letter = alphabet; *letter && count < MW_MAX_RANK; letter++)
-        if (!strchr(equation, *letter))
-            unused[count++] = *letter;
-    memset(unused + count, alphabet[0], (size_t)(MW_MAX_RANK - count));
-}
-
-/* How many letters the term has that begins at `term`. */
-static int count_letters(const char *term)
-{
-    int count = 0;
-    for (; *term && *term != ',' && *term != '-'; term++)
-        count += *term != ' ' && *term != '.';
-    return count;
-}
-
-/* The dimensions of an operand of `rank` that its term, which begins at `term`, has no letters for.
- */
-static int unnamed_dims(const char *term, int rank)
-{
-    return (int)mw_min(mw_max(rank - count_letters(term), 0), MW_MAX_RANK);
-}
-
-/* The equation with letters in the place of each "...". Dimensions of operands align from the
- * right; the result has those of the operand that has most. */
-static const char *spell_dots(MwExpander *ex, const char *equation, const MwValueId *operands,
-                              int count)
-{
-    char unused[MW_MAX_RANK];
-    MwText text = {.arena = ex->arena};
-    int k = 0, most = 0;
-    bool in_result = false;
-    const char *term = equation;
-    find_unused(equation, unused);
-    for (const char *at = equation; *at;) {
-        if (strncmp(at, dots, strlen(dots)) != 0) {
-            in_result |= *at == '-';
-            if (*at == ',')
-                k++, term = at + 1;
-            mw_text_add_n(&text, at++, 1);
-            continue;
-        }
-        int dims = most;
-        if (!in_result && k < count)
-            dims = unnamed_dims(term, mw_value_tensor(ex->graph, operands[k])->rank);
-        most = (int)mw_max(most, dims);
-        mw_text_add_n(&text, unused + MW_MAX_RANK - dims, (size_t)dims);
-        at += strlen(dots);
-    }
-    return text.at;
-}
-
 /* ---- Letters that an operand has twice ---- */
 
 /* The elements of x at equal places along dimensions a and b; the result lacks dimension b. */
@@ -290,7 +230,7 @@ static const char *spell_diagonals(MwExpander *ex, const char *equation, Contrac
 {
     MwText text = {.arena = ex->arena};
     char letters[MW_MAX_RANK]; /* of the operand as it is, up to the place in the equation */
-    int k = 0, rank = 0, all = count_letters(equation);
+    int k = 0, rank = 0, all = mw_einsum_count_letters(equation);
     const char *at = equation;
     for (; *at && *at != '-'; at++) {
         const bool is_letter = isalpha((unsigned char)*at);
@@ -306,7 +246,7 @@ static const char *spell_diagonals(MwExpander *ex, const char *equation, Contrac
         if (is_letter && rank < MW_MAX_RANK)
             letters[rank++] = *at;
         if (*at == ',')
-            k++, rank = 0, all = count_letters(at + 1);
+            k++, rank = 0, all = mw_einsum_count_letters(at + 1);
     }
     mw_text_add(&text, at);
     return text.at;
@@ -316,7 +256,7 @@ MwTerm mw_function_einsum(MwExpander *ex, const MwCall *call)
 {
     Contraction c = {.call = call};
     const char *equation;
-    int first;
+    int first, ranks[MW_EINSUM_MAX_OPERANDS];
     if (!find_equation(ex, call, &equation, &first))
         return mw_term_none();
     c.count = call->rest_count - first;
@@ -329,9 +269,9 @@ MwTerm mw_function_einsum(MwExpander *ex, const MwCall *call)
         MwWant want = {"an operand of einsum", call->rest[first + k].span};
         if (!mw_want_tensor(ex, call->rest[first + k].term, want, &c.value[k]))
             return mw_term_none();
+        ranks[k] = mw_value_tensor(ex->graph, c.value[k])->rank;
     }
-    if (strstr(equation, dots))
-        equation = spell_dots(ex, equation, c.value, c.count);
+    equation = mw_einsum_spell_dots(ex->arena, equation, ranks, c.count);
     equation = spell_diagonals(ex, equation, &c);
     if (!equation)
         return mw_term_none();

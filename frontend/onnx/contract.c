@@ -4,6 +4,7 @@
 #include "frontend/onnx/map.h"
 #include "frontend/onnx/operators.h"
 #include "frontend/onnx/shapes.h"
+#include "ir/einsum.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -29,8 +30,8 @@ static bool product_shape(MwOnnxImport *import, const MwOnnxNode *node, const Mw
     const MwOnnxShape *x = &a->shape, *y = &b->shape;
     if (x->rank < 2 || y->rank < 2)
         return mw_onnx_refuse(import, node, "a product of tensors of less than two dimensions");
-    if (x->type != y->type)
-        return mw_onnx_refuse(import, node, "operands of several types");
+    if (x->type != y->type || !mw_type_is_float(x->type))
+        return mw_onnx_refuse(import, node, "operands of several types, or no floats");
     const int k = y->rank - (transposed ? 1 : 2), n = y->rank - (transposed ? 2 : 1);
     if (!mw_onnx_shape_same_dim(import, &x->dim[x->rank - 1], &y->dim[k]))
         return mw_onnx_refuse(import, node, "sizes %lld and %lld that should be one",
@@ -120,7 +121,7 @@ static bool vector_product(MwOnnxImport *import, const MwOnnxNode *node)
     MwOnnxValue *a = node->inputs[0], *b = node->inputs[1];
     const MwOnnxShape *x = &a->shape, *y = &b->shape;
     MwOnnxShape shape = {.type = x->type};
-    if (x->rank < 1 || y->rank < 1 || x->type != y->type ||
+    if (x->rank < 1 || y->rank < 1 || x->type != y->type || !mw_type_is_float(x->type) ||
         !mw_onnx_shape_same_dim(import, &x->dim[x->rank - 1],
                                 &y->dim[y->rank == 1 ? 0 : y->rank - 2]))
         return mw_onnx_refuse(import, node, "operands that have no product");
@@ -194,69 +195,94 @@ bool mw_onnx_gemm(MwOnnxImport *import, const MwOnnxNode *node)
 
 /* ---- Einsum ---- */
 
-/* The size of a letter; NULL: not seen. */
-typedef struct {
-    MwOnnxDim dim[26];
-    bool known[26];
-} Letters;
-
-static bool read_term(MwOnnxImport *import, const MwOnnxNode *node, Letters *letters,
-                      const char *text, const MwOnnxShape *shape)
+/* Adds the result that an equation without "->" has: what "..." stands for, and the letters that
+ * are in the operands once, by the alphabet. */
+static void add_result(MwText *equation)
 {
-    if ((int)strlen(text) != shape->rank)
-        return mw_onnx_refuse(import, node, "attribute equation");
-    for (int i = 0; i < shape->rank; i++) {
-        const int letter = text[i] - 'a';
-        if (letter < 0 || letter >= 26)
-            return mw_onnx_refuse(import, node, "attribute equation: other than small letters");
-        if (letters->known[letter] &&
-            !mw_onnx_shape_same_dim(import, &letters->dim[letter], &shape->dim[i]))
-            return mw_onnx_refuse(import, node, "two sizes of one letter");
-        letters->dim[letter] = shape->dim[i];
-        letters->known[letter] = true;
+    int count[128] = {0};
+    for (const char *at = equation->at; *at; at++)
+        if (isalpha((unsigned char)*at))
+            count[(int)*at]++;
+    const bool has_dots = strstr(equation->at, "...") != NULL;
+    mw_text_add(equation, has_dots ? "->..." : "->");
+    for (char letter = 'A'; letter <= 'z'; letter++)
+        if (count[(int)letter] == 1)
+            mw_text_add_n(equation, &letter, 1);
+}
+
+/* The equation of a node with a result, letters for "...", and no spaces; NULL: it has none. */
+static const char *equation_of(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    const MwOnnx__AttributeProto *attribute = mw_onnx_attribute(node, "equation");
+    int ranks[MW_EINSUM_MAX_OPERANDS];
+    MwText text = {.arena = import->arena};
+    if (!attribute || !attribute->s.len || attribute->s.len > 400 ||
+        node->input_count > MW_EINSUM_MAX_OPERANDS)
+        return NULL;
+    for (size_t i = 0; i < attribute->s.len; i++) {
+        const char c = (char)attribute->s.data[i];
+        if (!c || (!isalpha((unsigned char)c) && !strchr(" ,.->", c)))
+            return NULL;
+        if (c != ' ')
+            mw_text_add_n(&text, &c, 1);
+    }
+    for (int k = 0; k < node->input_count; k++) {
+        if (!node->inputs[k])
+            return NULL;
+        ranks[k] = node->inputs[k]->shape.rank;
+    }
+    if (!text.at)
+        return NULL;
+    if (!strstr(text.at, "->"))
+        add_result(&text);
+    return mw_einsum_spell_dots(import->arena, text.at, ranks, node->input_count);
+}
+
+/* The size of each letter, from the dimensions that it stands for. */
+static bool bind_letters(MwOnnxImport *import, const MwOnnxNode *node, const MwEinsum *einsum,
+                         MwOnnxDim *sizes)
+{
+    bool known[MW_EINSUM_MAX_LETTERS] = {false};
+    for (int k = 0; k < node->input_count; k++) {
+        const MwOnnxShape *shape = &node->inputs[k]->shape;
+        if (shape->rank != einsum->rank[k] || !mw_type_is_float(shape->type) ||
+            shape->type != node->inputs[0]->shape.type)
+            return mw_onnx_refuse(import, node, "operands of another type or rank");
+        for (int d = 0; d < shape->rank; d++) {
+            const int letter = einsum->operand[k][d];
+            if (known[letter] && !mw_onnx_shape_same_dim(import, &sizes[letter], &shape->dim[d]))
+                return mw_onnx_refuse(import, node, "two sizes of one letter");
+            sizes[letter] = shape->dim[d];
+            known[letter] = true;
+        }
     }
     return true;
 }
 
 bool mw_onnx_einsum(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    const MwOnnx__AttributeProto *attribute = mw_onnx_attribute(node, "equation");
-    MwText plain = {.arena = import->arena};
-    mw_text_add(&plain, "");
-    for (size_t i = 0; attribute && i < attribute->s.len && i < 200; i++) {
-        const char c = (char)attribute->s.data[i];
-        if (c != ' ')
-            mw_text_add_n(&plain, &c, 1);
-    }
-    char *result = strstr(plain.at, "->"), *rest = NULL;
-    if (!result || strspn(plain.at, "abcdefghijklmnopqrstuvwxyz,->") != plain.bytes)
-        return mw_onnx_refuse(import, node, "attribute equation: only small letters, with '->'");
-    const char *equation_text = mw_onnx_text(import, "einsum(\"%s\"", plain.at);
-    *result = '\0';
-    result += 2;
-    Letters letters = {0};
-    MwOnnxTerm *terms[MW_ONNX_MAX_OPERANDS];
+    MwEinsum einsum;
+    MwOnnxDim sizes[MW_EINSUM_MAX_LETTERS];
+    MwOnnxTerm *terms[MW_EINSUM_MAX_OPERANDS];
+    const char *equation = equation_of(import, node);
+    const char *wrong =
+        equation ? mw_einsum_parse_diagonals(equation, &einsum) : "it is no list of terms";
+    if (!wrong && einsum.operand_count != node->input_count)
+        wrong = "it is for another number of operands";
+    if (wrong)
+        return mw_onnx_refuse(import, node, "attribute equation: %s", wrong);
+    if (!bind_letters(import, node, &einsum, sizes))
+        return false;
+    MwOnnxShape shape = {.type = node->inputs[0]->shape.type, .rank = einsum.result_rank};
+    for (int d = 0; d < shape.rank; d++)
+        shape.dim[d] = sizes[einsum.result[d]];
     MwText text = {.arena = import->arena};
-    mw_text_add(&text, equation_text);
-    int count = 0;
-    for (char *part = strtok_r(plain.at, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
-        MwOnnxValue *value = mw_onnx_input(node, count);
-        if (!value || count == MW_ONNX_MAX_OPERANDS ||
-            !read_term(import, node, &letters, part, &value->shape))
-            return mw_onnx_refuse(import, node, "attribute equation");
-        terms[count] = mw_onnx_term(import, value);
-        mw_text_printf(&text, ", $%d", count++);
+    mw_text_printf(&text, "einsum(\"%s\"", equation);
+    for (int k = 0; k < node->input_count; k++) {
+        terms[k] = mw_onnx_term(import, node->inputs[k]);
+        mw_text_printf(&text, ", $%d", k);
     }
-    MwOnnxShape shape = {.type = node->inputs[0]->shape.type};
-    for (; *result; result++) {
-        const int letter = *result - 'a';
-        if (letter < 0 || letter >= 26 || !letters.known[letter] || shape.rank == MW_MAX_RANK)
-            return mw_onnx_refuse(import, node, "attribute equation");
-        shape.dim[shape.rank++] = letters.dim[letter];
-    }
-    if (count != node->input_count)
-        return mw_onnx_refuse(import, node, "attribute equation");
     mw_text_add(&text, ")");
-    return mw_onnx_set(import, node, 0, &shape, mw_onnx_emit(import, &shape, text.at, terms, count),
-                       NULL);
+    return mw_onnx_set(import, node, 0, &shape,
+                       mw_onnx_emit(import, &shape, text.at, terms, node->input_count), NULL);
 }
