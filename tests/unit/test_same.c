@@ -8,21 +8,30 @@
 
 #include <string.h>
 
-static const char like[] = "model m {\n"
-                           "  input x: f32[4, 8]\n"
-                           "  weight a.w: f32[8] = ones\n"
-                           "  weight b.w: f32[8] = normal(0.5)\n"
-                           "  state s: f32[8] = zeros\n"
-                           "  p = x * a.w\n"
-                           "  q = dropout(p, 0.1)\n"
-                           "  r = sum(q + b.w, axis = 1)\n"
-                           "  loss = mean(r * r)\n"
-                           "  assign s = s + mean(x, axis = 0)\n"
-                           "  output y = q\n"
-                           "  output r\n"
-                           "  show z = mean(r)\n"
-                           "  train loss with sgd(lr = 0.1), only = \"*.w\"\n"
-                           "}\n";
+static const char like[] =
+    "model m {\n"
+    "  input x: f32[4, 8]\n"
+    "  input ids: i32[4]\n"
+    "  weight a.w: f32[8] = ones\n"
+    "  weight b.w: f32[8] = normal(0.5)\n"
+    "  weight t.w: f32[9, 8] = ones\n"
+    "  weight u.w: f32[9, 8] = ones\n"
+    "  state s: f32[8] = zeros\n"
+    "  p = x * a.w\n"
+    "  q = dropout(p, 0.1)\n"
+    "  r = sum(q + b.w, axis = 1)\n"
+    "  l = sum(embedding(ids, t.w) * embedding(ids, u.w))\n"
+    "  loss = mean(r * r) + l\n"
+    "  assign s = s + mean(x, axis = 0)\n"
+    "  output y = q\n"
+    "  output r\n"
+    "  show z = mean(r)\n"
+    "  train loss with adamw(lr = 0.1, weight_decay = 0.01), only = \"*.w\", "
+    "rates = [[\"a.*\", 0.3]], decays = [[\"a.*\", 0.5], [\"b.*\", 0.6]], "
+    "no_decay = \"u.*\", sparse = \"t.*\", clip_norm = 2, ema = 0.9, "
+    "schedule = linear, warmup_steps = 5, total_steps = 50, "
+    "final_rate = 0.25, micro_batches = 2\n"
+    "}\n";
 
 /* Texts that replace a part of `like`. */
 static const struct {
@@ -55,10 +64,33 @@ static const struct {
     {"another assignment", "mean(x, axis = 0)", "mean(p, axis = 0)", false},
     {"no assignment", "  assign s = s + mean(x, axis = 0)\n", "", false},
     {"a pin", "  p = x * a.w\n", "  p = x * a.w with stage = 0\n", false},
-    {"another optimizer", "sgd(lr = 0.1)", "adam(lr = 0.1)", false},
+    {"another optimizer", "adamw(lr = 0.1, weight_decay", "lamb(lr = 0.1, weight_decay", false},
     {"another learning rate", "lr = 0.1", "lr = 0.2", false},
-    {"another option", "only = \"*.w\"", "only = \"a.*\"", false},
-    {"another name of the loss, which alone has none", "only = ", "name = other, only = ", true},
+    {"another weight decay", "weight_decay = 0.01", "weight_decay = 0.02", false},
+    {"another option", "only = \"*.w\"", "only = [\"*.w\", \"x\"]", false},
+    {"another rate of a weight", "\"a.*\", 0.3", "\"a.*\", 0.4", false},
+    {"a rate of another weight", "[[\"a.*\", 0.3", "[[\"b.*\", 0.3", false},
+    {"no rates of weights", "rates = [[\"a.*\", 0.3]], ", "", false},
+    {"another decay of a weight", "\"a.*\", 0.5", "\"a.*\", 0.4", false},
+    {"a decay of another weight", "\"b.*\", 0.6", "\"t.*\", 0.6", false},
+    {"decays in another order", "[\"a.*\", 0.5], [\"b.*\", 0.6]", "[\"b.*\", 0.6], [\"a.*\", 0.5]",
+     false},
+    {"fewer decays", ", [\"b.*\", 0.6]", "", false},
+    {"no decays", "decays = [[\"a.*\", 0.5], [\"b.*\", 0.6]], ", "", false},
+    {"another weight without decay", "no_decay = \"u.*\"", "no_decay = \"b.*\"", false},
+    {"all with decay", "no_decay = \"u.*\", ", "", false},
+    {"another sparse table", "sparse = \"t.*\"", "sparse = \"u.*\"", false},
+    {"one more sparse table", "sparse = \"t.*\"", "sparse = [\"t.*\", \"u.*\"]", false},
+    {"no sparse table", "sparse = \"t.*\", ", "", false},
+    {"another bound of the gradient", "clip_norm = 2", "clip_norm = 3", false},
+    {"another average", "ema = 0.9", "ema = 0.8", false},
+    {"no average", "ema = 0.9, ", "", false},
+    {"another schedule", "schedule = linear", "schedule = cosine", false},
+    {"another warm-up", "warmup_steps = 5", "warmup_steps = 6", false},
+    {"another end", "total_steps = 50", "total_steps = 60", false},
+    {"another rate at the end", "final_rate = 0.25", "final_rate = 0.5", false},
+    {"other micro-batches", "micro_batches = 2", "micro_batches = 4", false},
+    {"a name of the loss, which alone has none", "only = ", "name = other, only = ", true},
     {"another model's name", "model m", "model n", false},
     {"another precision", "model m {\n", "model m {\n  precision bf16\n", false},
 };
