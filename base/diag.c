@@ -92,6 +92,19 @@ void mw_diags_append(MwDiags *diags, const MwDiags *more)
     diags->errors += more->errors;
 }
 
+void mw_diags_move(MwDiags *diags, MwSpan part, const MwSource *whole)
+{
+    const uint32_t bytes = (uint32_t)whole->bytes;
+    for (int i = 0; i < diags->list.count; i++) {
+        const MwSpan span = diags->list.at[i].span;
+        if (span.source != part.source || span.begin < part.begin || span.begin >= part.end)
+            continue;
+        const uint32_t begin = span.begin - part.begin, end = span.end - part.begin;
+        diags->list.at[i].span =
+            (MwSpan){whole, (uint32_t)mw_min(begin, bytes), (uint32_t)mw_min(end, bytes)};
+    }
+}
+
 int mw_diags_error_count(const MwDiags *diags)
 {
     return diags->errors;

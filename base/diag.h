@@ -62,6 +62,9 @@ void mw_diag_note(MwDiags *diags, MwSpan span, const char *format, ...) MW_PRINT
 /* Adds all diagnostics of `more`. */
 void mw_diags_append(MwDiags *diags, const MwDiags *more);
 
+/* Moves the spans that begin in `part` to the same text in `whole`, which is all that `part` has. */
+void mw_diags_move(MwDiags *diags, MwSpan part, const MwSource *whole);
+
 int mw_diags_error_count(const MwDiags *diags);
 /* The message of the first error; NULL: there is none. */
 const char *mw_diags_first_error(const MwDiags *diags);

@@ -188,6 +188,33 @@ START_TEST(diagnostics_show_line_and_caret)
 }
 END_TEST
 
+START_TEST(diagnostics_move_with_their_text)
+{
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    MwSource said = {.name = "said", .text = "c + d", .bytes = 5};
+    MwSource text = {.name = "text", .text = "a = b\ne = c + d\n}\n", .bytes = 18};
+    mw_diag_error(diags, (MwSpan){&text, 6, 7}, "before");
+    mw_diag_error(diags, (MwSpan){&text, 14, 15}, "within");
+    mw_diag_error(diags, (MwSpan){&text, 16, 17}, "after");
+    mw_diag_error(diags, (MwSpan){&said, 0, 1}, "elsewhere");
+    mw_diags_move(diags, (MwSpan){&text, 10, 18}, &said);
+    ck_assert_str_eq(diags_text(arena, diags), "text:2:1: error: before\n"
+                                               "    2 | e = c + d\n"
+                                               "      | ^\n"
+                                               "said:1:5: error: within\n"
+                                               "    1 | c + d\n"
+                                               "      |     ^\n"
+                                               "said:1:6: error: after\n"
+                                               "    1 | c + d\n"
+                                               "      |      ^\n"
+                                               "said:1:1: error: elsewhere\n"
+                                               "    1 | c + d\n"
+                                               "      | ^\n");
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* Shown with a span, of a line of `columns` times `letter`; `shown` is the line and what is under
  * it. */
 static void check_long_line(const char *letter, int columns, int begin, int end, const char *shown)
@@ -414,6 +441,7 @@ int main(void)
     tcase_add_test(tests, doubles_print_shortest_and_read_back);
     tcase_add_test(tests, times_have_three_digits_and_their_unit);
     tcase_add_test(tests, diagnostics_show_line_and_caret);
+    tcase_add_test(tests, diagnostics_move_with_their_text);
     tcase_add_test(tests, words_are_quoted_for_the_shell);
     tcase_add_test(tests, long_lines_are_cut_around_the_caret);
     tcase_add_test(tests, programs_are_run);

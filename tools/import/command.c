@@ -5,8 +5,8 @@
 #include "frontend/import.h"
 #include "tools/argument.h"
 #include "tools/commands.h"
+#include "tools/import/files.h"
 #include "tools/import/train.h"
-#include "tools/import/weights_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -83,37 +83,40 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* Reads the ONNX file, writes its weights, and adds its model to `text`. */
-static bool import_onnx(const Options *options, MwText *text, MwDiags *diags)
+/* Reads the ONNX file, and adds its model to `text`. */
+static bool import_onnx(const Options *options, MwOnnxModel *model, MwText *text, MwDiags *diags)
 {
     MwOnnxFile file = {.path = options->model,
                        .defines = options->defines.at,
                        .define_count = options->defines.count};
-    MwOnnxModel model;
+    MwTrainText train = {0};
     file.data = mw_file_read(options->arena, options->model, &file.bytes);
     if (!file.data) {
         mw_diag_error(diags, mw_span_none(), "cannot read %s: %s", options->model, strerror(errno));
         return false;
     }
-    if (!mw_onnx_import(options->arena, &file, diags, &model) ||
-        (options->train && !mw_import_train(options->arena, &model, options->train, diags)))
+    if (!mw_onnx_import(options->arena, &file, diags, model) ||
+        (options->train && !mw_import_train(options->arena, model, options->train, &train, diags)))
         return false;
-    const MwSource flat = {.name = options->model, .text = model.text, .bytes = model.bytes};
-    if (!(options->is_flat ? mw_import_flat : mw_import_source)(options->arena, &flat, text, diags))
-        return false;
-    if (options->map && !mw_file_write(options->map, model.map, model.map_bytes, 0644))
-        mw_diag_error(diags, mw_span_none(), "cannot write %s: %s", options->map, strerror(errno));
-    else if (options->weights)
-        mw_weights_file_write(options->weights, &model, diags);
-    return mw_diags_error_count(diags) == 0;
+    MwSource *flat = MW_NEW(options->arena, MwSource, 1); /* diagnostics point into it */
+    *flat = (MwSource){.name = options->model, .text = model->text, .bytes = model->bytes};
+    const bool good =
+        (options->is_flat ? mw_import_flat : mw_import_source)(options->arena, flat, text, diags);
+    if (options->train)
+        mw_train_text_move(&train, flat, diags);
+    return good;
 }
 
 static void import(const Options *options, MwDiags *diags)
 {
     MwText text = {.arena = options->arena};
+    MwOnnxModel model = {0};
     if (is_graph(options->model) ? mw_import_file(options->arena, options->model, &text, diags)
-                                 : import_onnx(options, &text, diags))
-        mw_result_write(options->output, &text, diags);
+                                 : import_onnx(options, &model, &text, diags))
+        mw_import_write(&(MwImportFiles){.model = options->output,
+                                         .weights = options->weights,
+                                         .map = options->map},
+                        &text, &model, diags);
 }
 
 int mw_command_import(int argc, char **argv)

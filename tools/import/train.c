@@ -12,8 +12,9 @@ typedef struct {
     MwInterner *interner;
     MwDiags *diags;
     const MwOnnxModel *model;
-    MwNameMap names; /* that the model has, and inputs that were added */
-    MwText inputs;   /* declarations of these */
+    const MwSource *what; /* of the command line */
+    MwNameMap names;      /* that the model has, and inputs that were added */
+    MwText inputs;        /* declarations of these */
     bool failed;
 } Trainer;
 
@@ -125,25 +126,30 @@ static void add_names(Trainer *trainer, const MwItems *items)
     }
 }
 
-/* The tree of `train WHAT`; NULL after errors. */
-static const MwStatement *parse_train(Trainer *trainer, const char *what)
+/* Parses `train WHAT`, and finds the inputs that it adds. False after errors of its text. */
+static bool read_train(Trainer *trainer)
 {
+    static const char before[] = "model trained { train ";
     MwSource *source = MW_NEW(trainer->arena, MwSource, 1);
+    const MwTrainText place = {trainer->what, sizeof before - 1};
     MwItems items = {0};
-    source->name = "--train";
-    source->text = mw_arena_printf(trainer->arena, "model trained { train %s\n}\n", what);
+    source->text = mw_arena_printf(trainer->arena, "%s%s\n}\n", before, trainer->what->text);
     source->bytes = strlen(source->text);
-    if (!mw_source_parse(trainer->arena, trainer->interner, source, trainer->diags, &items))
-        return NULL;
-    const MwBody *body = items.count == 1 ? &items.at[0].block->body : NULL;
-    if (body && body->count == 1 && body->at[0]->kind == MW_STATEMENT_TRAIN)
-        return body->at[0];
-    mw_diag_error(trainer->diags, mw_span_none(), "--train wants one LOSS with OPTIMIZER(..)");
-    return NULL;
+    const bool good =
+        mw_source_parse(trainer->arena, trainer->interner, source, trainer->diags, &items);
+    const MwBody *body = good && items.count == 1 ? &items.at[0].block->body : NULL;
+    const bool is_one = body && body->count == 1 && body->at[0]->kind == MW_STATEMENT_TRAIN;
+    if (good && !is_one)
+        mw_diag_error(trainer->diags, mw_span_none(), "--train wants one LOSS with OPTIMIZER(..)");
+    if (is_one)
+        find_inputs(trainer, body->at[0]->train.loss);
+    mw_train_text_move(&place, source, trainer->diags);
+    return good && is_one;
 }
 
-/* The text with the inputs behind its own, and the statement at its end. */
-static void insert(Trainer *trainer, MwOnnxModel *model, const char *what)
+/* The text with the inputs behind its own, and the statement at its end, which begins at the
+ * result. */
+static uint32_t insert(Trainer *trainer, MwOnnxModel *model)
 {
     MwText text = {.arena = trainer->arena};
     const char *begin = strstr(model->text, " {\n") + strlen(" {\n"), *end;
@@ -153,31 +159,40 @@ static void insert(Trainer *trainer, MwOnnxModel *model, const char *what)
     mw_text_add_n(&text, model->text, (size_t)(begin - model->text));
     mw_text_add_n(&text, trainer->inputs.at, trainer->inputs.bytes);
     mw_text_add_n(&text, begin, (size_t)(end - begin));
-    mw_text_printf(&text, "  train %s\n}\n", what);
+    mw_text_add(&text, "  train ");
+    const size_t place = text.bytes;
+    mw_text_printf(&text, "%s\n}\n", trainer->what->text);
     model->text = text.at;
     model->bytes = text.bytes;
+    return (uint32_t)place;
 }
 
-bool mw_import_train(MwArena *arena, MwOnnxModel *model, const char *what, MwDiags *diags)
+bool mw_import_train(MwArena *arena, MwOnnxModel *model, const char *what, MwTrainText *train,
+                     MwDiags *diags)
 {
+    MwSource *said = MW_NEW(arena, MwSource, 1), *source = MW_NEW(arena, MwSource, 1);
+    *said = (MwSource){"--train", what, strlen(what)};
+    *source = (MwSource){"model.graph", model->text, model->bytes};
     Trainer trainer = {.arena = arena,
                        .interner = mw_interner_new(arena),
                        .diags = diags,
                        .model = model,
+                       .what = said,
                        .names = {.arena = arena},
                        .inputs = {.arena = arena}};
-    MwSource *source = MW_NEW(arena, MwSource, 1);
-    *source = (MwSource){"model.graph", model->text, model->bytes};
     MwItems items = {0};
     mw_text_add(&trainer.inputs, "");
     if (!mw_source_parse(arena, trainer.interner, source, diags, &items))
         return false;
     add_names(&trainer, &items);
-    const MwStatement *train = parse_train(&trainer, what);
-    if (!train)
+    if (!read_train(&trainer) || trainer.failed)
         return false;
-    find_inputs(&trainer, train->train.loss);
-    if (!trainer.failed)
-        insert(&trainer, model, what);
-    return !trainer.failed;
+    *train = (MwTrainText){said, insert(&trainer, model)};
+    return true;
+}
+
+void mw_train_text_move(const MwTrainText *train, const MwSource *text, MwDiags *diags)
+{
+    const MwSpan rest = {text, train->begin, (uint32_t)text->bytes};
+    mw_diags_move(diags, rest, train->source);
 }

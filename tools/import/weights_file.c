@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/import/weights_file.h"
 
-#include "base/file.h"
 #include "base/new_file.h"
 #include "runtime/weights/safetensors.h"
-
-#include <errno.h>
-#include <string.h>
 
 /* The tensors of a model, in the order in which they are written. */
 static MwSafetensorsHeader make_header(MwArena *arena, const MwOnnxModel *model)
@@ -23,21 +19,14 @@ static MwSafetensorsHeader make_header(MwArena *arena, const MwOnnxModel *model)
     return mw_safetensors_header(arena, tensors, model->weight_count);
 }
 
-bool mw_weights_file_write(const char *path, const MwOnnxModel *model, MwDiags *diags)
+bool mw_weights_file_write(int fd, const MwOnnxModel *model)
 {
     MwArena *arena = mw_arena_new();
     const MwSafetensorsHeader header = make_header(arena, model);
-    MwNewFile file;
-    bool open = mw_new_file_open(&file, path);
-    bool good = open && mw_file_write_bytes(file.fd, header.text, header.bytes);
-    for (int i = 0; good && i < model->weight_count; i++)
-        good = mw_file_write_bytes(file.fd, model->weights[i].data,
-                                   (size_t)mw_tensor_bytes(&model->weights[i].type));
-    if (open && !good)
-        mw_new_file_drop(&file);
-    good = good && mw_new_file_keep(&file, 0644);
-    if (!good)
-        mw_diag_error(diags, mw_span_none(), "cannot write %s: %s", path, strerror(errno));
+    bool good = mw_file_write_bytes(fd, header.text, header.bytes);
     mw_arena_free(&arena);
+    for (int i = 0; good && i < model->weight_count; i++)
+        good = mw_file_write_bytes(fd, model->weights[i].data,
+                                   (size_t)mw_tensor_bytes(&model->weights[i].type));
     return good;
 }

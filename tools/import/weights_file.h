@@ -6,8 +6,7 @@
 
 #include "frontend/onnx/import.h"
 
-/* Adds an error and gives false where the file cannot be written; one that was there before is then
- * unchanged. */
-bool mw_weights_file_write(const char *path, const MwOnnxModel *model, MwDiags *diags);
+/* Writes the whole file. False with errno set. */
+bool mw_weights_file_write(int fd, const MwOnnxModel *model);
 
 #endif
