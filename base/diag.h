@@ -62,7 +62,8 @@ void mw_diag_note(MwDiags *diags, MwSpan span, const char *format, ...) MW_PRINT
 /* Adds all diagnostics of `more`. */
 void mw_diags_append(MwDiags *diags, const MwDiags *more);
 
-/* Moves the spans that begin in `part` to the same text in `whole`, which is all that `part` has. */
+/* Moves the spans that begin in `part` to the same places of `whole`, a text that stands at the
+ * beginning of `part`; those behind it go to its end. */
 void mw_diags_move(MwDiags *diags, MwSpan part, const MwSource *whole);
 
 int mw_diags_error_count(const MwDiags *diags);
