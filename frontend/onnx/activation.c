@@ -17,6 +17,13 @@ static const char *number(MwOnnxImport *import, double value)
     return mw_onnx_number_text(import, MW_F32, value);
 }
 
+bool mw_onnx_relu(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    MwOnnxValue *x = node->inputs[0];
+    return set_map(import, node, x,
+                   mw_type_is_float(x->shape.type) ? "relu($0)" : "maximum($0, 0)");
+}
+
 bool mw_onnx_leaky_relu(MwOnnxImport *import, const MwOnnxNode *node)
 {
     const double slope = mw_onnx_float_of(node, "alpha", (double)0.01f);
@@ -59,16 +66,31 @@ bool mw_onnx_swish(MwOnnxImport *import, const MwOnnxNode *node)
                        : mw_onnx_text(import, "#0 * sigmoid(%s * #0)", number(import, alpha)));
 }
 
+/* Bounds that are no numbers are tensors of one element. */
+static bool clip_by_tensors(MwOnnxImport *import, const MwOnnxNode *node, MwOnnxValue *least,
+                            MwOnnxValue *most)
+{
+    MwOnnxValue *const operands[] = {node->inputs[0], least ? least : most, most};
+    const MwType type = node->inputs[0]->shape.type;
+    for (int i = 1; i < 2 + (least && most); i++)
+        if (operands[i]->shape.rank > 0 || operands[i]->shape.type != type)
+            return mw_onnx_refuse(import, node, "bounds of another type or of several elements");
+    const char *text = !most    ? "maximum($0, $1)"
+                       : !least ? "minimum($0, $1)"
+                                : "minimum(maximum($0, $1), $2)";
+    return mw_onnx_map_values(import, node, type, text, operands, 2 + (least && most));
+}
+
 bool mw_onnx_clip(MwOnnxImport *import, const MwOnnxNode *node)
 {
     double low, high;
-    const MwOnnxValue *least = mw_onnx_input(node, 1), *most = mw_onnx_input(node, 2);
+    MwOnnxValue *least = mw_onnx_input(node, 1), *most = mw_onnx_input(node, 2);
     const MwType type = node->inputs[0]->shape.type;
-    if ((least && !mw_onnx_constant_number(least, &low)) ||
-        (most && !mw_onnx_constant_number(most, &high)))
-        return mw_onnx_refuse(import, node, "bounds that are computed");
     if (!least && !most)
         return mw_onnx_set_same(import, node, 0, node->inputs[0]);
+    if ((least && !mw_onnx_constant_number(least, &low)) ||
+        (most && !mw_onnx_constant_number(most, &high)))
+        return clip_by_tensors(import, node, least, most);
     MwText text = {.arena = import->arena};
     mw_text_add(&text, "clip($0");
     if (least)
@@ -80,6 +102,12 @@ bool mw_onnx_clip(MwOnnxImport *import, const MwOnnxNode *node)
 }
 
 /* ---- Patterns ---- */
+
+static bool set_pattern(MwOnnxImport *import, const MwOnnxNode *node, MwOnnxValue *x,
+                        const char *text)
+{
+    return mw_onnx_keeps_shape(import, node, x) && set_map(import, node, x, text);
+}
 
 /* What is left of a product when the numbers among its factors are taken out. */
 typedef struct {
@@ -166,7 +194,7 @@ bool mw_onnx_match_gelu(MwOnnxImport *import, const MwOnnxNode *node)
             MwOnnxValue *x = product.factor[i];
             MwOnnxValue *inner = one_plus(product.factor[1 - i], "Erf");
             if (inner && scaled(inner, &number) == x && is_near(number, sqrt(0.5)))
-                return set_map(import, node, x, "gelu($0)");
+                return set_pattern(import, node, x, "gelu($0)");
         }
     }
     return false;
@@ -212,7 +240,7 @@ bool mw_onnx_match_gelu_tanh(MwOnnxImport *import, const MwOnnxNode *node)
         for (int i = 0; i < 2; i++) {
             MwOnnxValue *inner = one_plus(product.factor[1 - i], "Tanh");
             if (inner && is_tanh_argument(inner, product.factor[i]))
-                return set_map(import, node, product.factor[i], "gelu_tanh($0)");
+                return set_pattern(import, node, product.factor[i], "gelu_tanh($0)");
         }
     }
     return false;
@@ -224,7 +252,7 @@ static bool match_gate(MwOnnxImport *import, const MwOnnxNode *node, const char 
     for (int i = 0; i < 2; i++) {
         const MwOnnxNode *made = mw_onnx_made_by(node->inputs[1 - i], gate);
         if (made && made->inputs[0] == node->inputs[i])
-            return set_map(import, node, node->inputs[i], text);
+            return set_pattern(import, node, node->inputs[i], text);
     }
     return false;
 }
@@ -241,7 +269,7 @@ bool mw_onnx_match_hard_swish(MwOnnxImport *import, const MwOnnxNode *node)
         if (made && made->inputs[0] == node->inputs[i] &&
             fabs(mw_onnx_float_of(made, "alpha", 0.2) - 1.0 / 6) < 1e-7 &&
             mw_onnx_float_of(made, "beta", 0.5) == 0.5)
-            return set_map(import, node, node->inputs[i], "hard_swish($0)");
+            return set_pattern(import, node, node->inputs[i], "hard_swish($0)");
     }
     return false;
 }
@@ -260,7 +288,7 @@ bool mw_onnx_match_hard_swish_quotient(MwOnnxImport *import, const MwOnnxNode *n
         if (sum && mw_onnx_with_number(sum, &three) == x && three == 3 &&
             mw_onnx_constant_number(mw_onnx_input(clip, 1), &low) && low == 0 &&
             mw_onnx_constant_number(mw_onnx_input(clip, 2), &high) && high == 6)
-            return set_map(import, node, x, "hard_swish($0)");
+            return set_pattern(import, node, x, "hard_swish($0)");
     }
     return false;
 }

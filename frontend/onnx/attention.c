@@ -15,7 +15,8 @@
 static const double HIDDEN = -1e30;
 
 typedef struct {
-    MwOnnxValue *q, *k, *v; /* k transposed: [batch, heads, width, keys] */
+    MwOnnxValue *q, *k, *v;  /* k transposed: [batch, heads, width, keys] */
+    MwOnnxDim queries, keys; /* how many there are */
     double scale;
     MwOnnxValue *mask; /* NULL: none */
     bool hides;        /* mask is of bool, and false hides: of a `not` where `inverted` */
@@ -106,18 +107,31 @@ static const MwOnnxNode *softmax_of(MwOnnxValue *value)
 }
 
 /* Whether all are of four dimensions that fit, without any that broadcasts. */
-static bool fits(const Attention *attention)
+static bool fits(Attention *attention)
 {
     const MwOnnxShape *q = &attention->q->shape, *k = &attention->k->shape,
                       *v = &attention->v->shape;
     if (q->rank != 4 || k->rank != 4 || v->rank != 4 || q->type != k->type || q->type != v->type ||
         !mw_type_is_float(q->type))
         return false;
+    attention->queries = q->dim[2];
+    attention->keys = k->dim[3];
     const bool batches =
         mw_onnx_dim_equal(&q->dim[0], &k->dim[0]) && mw_onnx_dim_equal(&q->dim[0], &v->dim[0]) &&
         mw_onnx_dim_equal(&q->dim[1], &k->dim[1]) && mw_onnx_dim_equal(&q->dim[1], &v->dim[1]);
     return batches && mw_onnx_dim_equal(&q->dim[3], &k->dim[2]) &&
            mw_onnx_dim_equal(&k->dim[3], &v->dim[2]);
+}
+
+/* Whether a value is [batch, heads, queries, keys], so that no mask or factor has stretched it. */
+static bool is_of_scores(const MwOnnxValue *value, const Attention *attention)
+{
+    const MwOnnxDim *const dims[] = {&attention->q->shape.dim[0], &attention->q->shape.dim[1],
+                                     &attention->queries, &attention->keys};
+    bool same = value->shape.rank == 4;
+    for (int i = 0; same && i < 4; i++)
+        same = mw_onnx_dim_equal(&value->shape.dim[i], dims[i]);
+    return same;
 }
 
 /* ---- Masks ---- */
@@ -139,8 +153,8 @@ static bool repeats_matrix(const MwOnnxTensor *tensor)
     return repeats;
 }
 
-/* False where it is no constant of one matrix, says more than that, or hides all keys of a query
- * behind a number that is finite, which the softmax then shares out. */
+/* False where it is no constant of one matrix for all queries and keys, says more than that, or
+ * hides all keys of a query behind a number that is finite, which the softmax then shares out. */
 static bool read_mask(MwArena *arena, const Attention *attention, Allowed *allowed)
 {
     const MwOnnxValue *mask = attention->mask;
@@ -149,7 +163,8 @@ static bool read_mask(MwArena *arena, const Attention *attention, Allowed *allow
         return false;
     allowed->queries = tensor->dim[tensor->rank - 2];
     allowed->keys = tensor->dim[tensor->rank - 1];
-    if (!repeats_matrix(tensor))
+    if (!repeats_matrix(tensor) || !mw_onnx_dim_is(&attention->queries, allowed->queries) ||
+        !mw_onnx_dim_is(&attention->keys, allowed->keys))
         return false;
     allowed->allowed = MW_NEW(arena, bool, allowed->queries * allowed->keys);
     for (int64_t row = 0; row < allowed->queries; row++) {
@@ -335,7 +350,8 @@ bool mw_onnx_match_attention(MwOnnxImport *import, const MwOnnxNode *node)
     static const int8_t heads_third[MW_MAX_RANK] = {0, 2, 1, 3, 4, 5, 6, 7};
     const MwOnnxNode *softmax = softmax_of(node->inputs[0]);
     Attention attention = {.v = node->inputs[1]};
-    if (!softmax || !match_masked(softmax->inputs[0], &attention) || !fits(&attention))
+    if (!softmax || !match_masked(softmax->inputs[0], &attention) || !fits(&attention) ||
+        !is_of_scores(node->inputs[0], &attention))
         return false;
     MwOnnxTerm *operands[4];
     int count = 3;
@@ -384,11 +400,24 @@ static bool check_attention(MwOnnxImport *import, const MwOnnxNode *node)
     for (int i = 4; i < node->input_count; i++)
         if (node->inputs[i])
             return mw_onnx_refuse(import, node, "keys and values of the past, or their lengths");
-    if (mw_onnx_float_of(node, "softcap", 0) != 0)
-        return mw_onnx_refuse(import, node, "attribute softcap");
+    const bool masks = mw_onnx_input(node, 3) || mw_onnx_int_of(node, "is_causal", 0);
+    if (masks && mw_onnx_float_of(node, "softcap", 0) != 0)
+        return mw_onnx_refuse(import, node, "attribute softcap beside a mask");
     if (node->inputs[1]->shape.type != type || node->inputs[2]->shape.type != type)
         return mw_onnx_refuse(import, node, "operands of several types");
     return true;
+}
+
+/* Whether a mask has all keys, or one element for all; from version 24 on a mask that has fewer
+ * hides the others. */
+static bool fits_keys(MwOnnxImport *import, const Attention *attention)
+{
+    const MwOnnxShape *shape = &attention->mask->shape;
+    if (shape->rank < 1)
+        return false;
+    const MwOnnxDim *keys = &shape->dim[shape->rank - 1];
+    return mw_onnx_shape_same_dim(import, keys, &attention->keys) ||
+           (import->graph->opset < 24 && mw_onnx_dim_is(keys, 1));
 }
 
 bool mw_onnx_attention(MwOnnxImport *import, const MwOnnxNode *node)
@@ -406,10 +435,17 @@ bool mw_onnx_attention(MwOnnxImport *import, const MwOnnxNode *node)
     MwText text = {.arena = import->arena};
     int count = 3;
     mw_text_add(&text, "sdpa($0, $1, $2");
+    attention.queries = operands[0]->shape.dim[1];
+    attention.keys = operands[1]->shape.dim[1];
+    if (attention.mask && !fits_keys(import, &attention))
+        return mw_onnx_refuse(import, node, "a mask of fewer keys");
     if (mw_onnx_int_of(node, "is_causal", 0) && attention.mask)
         return mw_onnx_refuse(import, node, "attribute is_causal beside a mask");
     if (mw_onnx_int_of(node, "is_causal", 0))
         mw_text_add(&text, ", causal = true");
+    const double cap = mw_onnx_float_of(node, "softcap", 0);
+    if (cap != 0)
+        mw_text_printf(&text, ", soft_cap = %s", mw_onnx_number_text(import, MW_F32, cap));
     if (!add_mask(import, &attention, &text, operands, &count))
         return mw_onnx_refuse(import, node, "a mask of another type or rank");
     const MwOnnxDim *width = &operands[0]->shape.dim[3];

@@ -53,7 +53,7 @@ bool mw_onnx_constant_of_shape(MwOnnxImport *import, const MwOnnxNode *node)
     if (attribute && attribute->t) {
         const MwOnnxTensor *value = mw_onnx_tensor_read(
             import->arena, attribute->t, import->graph->path, node->label, import->diags);
-        if (!value || value->count != 1)
+        if (!value || value->count != 1 || !mw_onnx_is_number(value))
             return mw_onnx_refuse(import, node, "attribute value");
         shape.type = value->type;
         number = mw_onnx_number(value, 0);
@@ -86,8 +86,9 @@ bool mw_onnx_range(MwOnnxImport *import, const MwOnnxNode *node)
     MwOnnxShape shape = {.type = node->inputs[0]->shape.type, .rank = 1};
     if (!mw_onnx_dim_is(&part[2], 1) || !mw_onnx_dim_is_constant(&part[0]) ||
         !mw_onnx_dim_sub(&part[1], &part[0], &shape.dim[0]) || shape.dim[0].value < 1 ||
-        !mw_type_is_index(shape.type))
-        return mw_onnx_refuse(import, node, "a range by other steps than 1");
+        !mw_type_is_index(shape.type) || part[0].value > (int64_t)1 << 40 ||
+        part[0].value < -((int64_t)1 << 40))
+        return mw_onnx_refuse(import, node, "a range by other steps than 1, or from far away");
     const char *iota =
         mw_onnx_text(import, "iota([%s], type = %s)", mw_onnx_dim_text(import, &shape.dim[0]),
                      mw_type_name(shape.type));

@@ -4,7 +4,6 @@
 #include "frontend/onnx/names.h"
 
 #include <ctype.h>
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +68,7 @@ const char *mw_onnx_number_text(MwOnnxImport *import, MwType type, double value)
     if (type == MW_BOOL)
         return value != 0 ? "true" : "false";
     if (!mw_type_is_float(type))
-        return mw_onnx_text(import, "%lld", value < 0x1p63 ? (long long)value : LLONG_MAX);
+        return mw_onnx_text(import, "%lld", (long long)value);
     if (value != value)
         return "nan";
     if (isinf(value))
@@ -274,6 +273,15 @@ static MwOnnxTerm *emit_triangle(MwOnnxImport *import, const MwOnnxShape *shape,
     return mw_onnx_emit(import, shape, text, positions, 2);
 }
 
+bool mw_onnx_is_number(const MwOnnxTensor *tensor)
+{
+    if (!mw_onnx_is_uniform(tensor))
+        return false;
+    static const int64_t most = (int64_t)1 << 53; /* numbers of the language are doubles */
+    return mw_type_is_float(tensor->type) ||
+           (mw_onnx_integer(tensor, 0) < most && mw_onnx_integer(tensor, 0) > -most);
+}
+
 static MwOnnxTerm *emit_constant(MwOnnxImport *import, const MwOnnxValue *value)
 {
     const MwOnnxTensor *tensor = value->constant;
@@ -282,7 +290,7 @@ static MwOnnxTerm *emit_constant(MwOnnxImport *import, const MwOnnxValue *value)
     const char *type = mw_type_name(shape->type);
     int axis;
     int64_t start, step;
-    if (mw_onnx_is_uniform(tensor))
+    if (mw_onnx_is_number(tensor))
         return mw_onnx_emit(
             import, shape,
             mw_onnx_text(import, "constant(%s, [%s], type = %s)",
@@ -485,7 +493,7 @@ bool mw_onnx_set_constant(MwOnnxImport *import, const MwOnnxNode *node, int i,
 bool mw_onnx_constant_number(const MwOnnxValue *value, double *number)
 {
     if (!value || value->state != MW_ONNX_KNOWN || !value->constant || value->is_weight ||
-        !mw_onnx_is_uniform(value->constant))
+        !mw_onnx_is_number(value->constant))
         return false;
     *number = mw_onnx_number(value->constant, 0);
     return true;

@@ -122,6 +122,8 @@ bool mw_onnx_set_same(MwOnnxImport *import, const MwOnnxNode *node, int i, MwOnn
 bool mw_onnx_set_constant(MwOnnxImport *import, const MwOnnxNode *node, int i,
                           const MwOnnxTensor *tensor);
 
+/* Whether all elements are one number, which the language can write. */
+bool mw_onnx_is_number(const MwOnnxTensor *tensor);
 /* The one number that a constant is made of. */
 bool mw_onnx_constant_number(const MwOnnxValue *value, double *number);
 /* Its whole numbers, at most `room`, as sizes; -1 if it is no constant of so many. */

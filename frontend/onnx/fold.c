@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Element-wise operators, sums along axes, and ranges of constants. */
+/* Element-wise operators, and ranges, of constants. */
 #include "frontend/onnx/fold.h"
 
 #include "frontend/onnx/shapes.h"
@@ -85,31 +85,52 @@ static double same_of(double x)
 {
     return x;
 }
+static int64_t negative_integer(int64_t x)
+{
+    return (int64_t) - (uint64_t)x;
+}
+static int64_t absolute_integer(int64_t x)
+{
+    return x < 0 ? negative_integer(x) : x;
+}
+static int64_t sign_integer(int64_t x)
+{
+    return (x > 0) - (x < 0);
+}
+static int64_t relu_integer(int64_t x)
+{
+    return x < 0 ? 0 : x;
+}
+static int64_t not_integer(int64_t x)
+{
+    return x == 0;
+}
 
 static const struct {
     const char *op;
     double (*of)(double);
+    int64_t (*of_integer)(int64_t); /* NULL: it is for floats */
     bool gives_bool;
 } unary[] = {
-    {"Neg", negative_of, false},
-    {"Abs", fabs, false},
-    {"Sqrt", sqrt, false},
-    {"Exp", exp, false},
-    {"Log", log, false},
-    {"Floor", floor, false},
-    {"Ceil", ceil, false},
-    {"Round", rint, false},
-    {"Erf", erf, false},
-    {"Tanh", tanh, false},
-    {"Sin", sin, false},
-    {"Cos", cos, false},
-    {"Reciprocal", reciprocal_of, false},
-    {"Sign", sign_of, false},
-    {"Sigmoid", sigmoid_of, false},
-    {"Relu", relu_of, false},
-    {"Not", not_of, true},
-    {"IsNaN", isnan_of, true},
-    {"Identity", same_of, false},
+    {"Neg", negative_of, negative_integer, false},
+    {"Abs", fabs, absolute_integer, false},
+    {"Sqrt", sqrt, NULL, false},
+    {"Exp", exp, NULL, false},
+    {"Log", log, NULL, false},
+    {"Floor", floor, NULL, false},
+    {"Ceil", ceil, NULL, false},
+    {"Round", rint, NULL, false},
+    {"Erf", erf, NULL, false},
+    {"Tanh", tanh, NULL, false},
+    {"Sin", sin, NULL, false},
+    {"Cos", cos, NULL, false},
+    {"Reciprocal", reciprocal_of, NULL, false},
+    {"Sign", sign_of, sign_integer, false},
+    {"Sigmoid", sigmoid_of, NULL, false},
+    {"Relu", relu_of, relu_integer, false},
+    {"Not", not_of, not_integer, true},
+    {"IsNaN", isnan_of, NULL, true},
+    {"Identity", same_of, NULL, false},
 };
 
 const MwOnnxTensor *mw_onnx_fold_unary(MwOnnxImport *import, const MwOnnxNode *node)
@@ -121,12 +142,19 @@ const MwOnnxTensor *mw_onnx_fold_unary(MwOnnxImport *import, const MwOnnxNode *n
     MW_ASSERT(row < MW_COUNT(unary));
     if (!x || unary[row].of == same_of)
         return x;
+    const bool is_float = mw_type_is_float(x->type);
+    if (!is_float && !unary[row].of_integer)
+        return NULL;
     for (int64_t i = 0; x->symbolic && i < x->count; i++)
         mw_onnx_fix(import, &x->symbolic[i]);
     MwOnnxTensor *result =
         mw_onnx_fold_new(import, unary[row].gives_bool ? MW_BOOL : x->type, x->rank, x->dim);
     for (int64_t i = 0; result && i < x->count; i++)
-        mw_element_put(result->type, data_of(result), i, unary[row].of(mw_onnx_number(x, i)));
+        if (is_float)
+            mw_element_put(result->type, data_of(result), i, unary[row].of(mw_onnx_number(x, i)));
+        else
+            mw_element_put_integer(result->type, data_of(result), i,
+                                   unary[row].of_integer(mw_onnx_integer(x, i)));
     return result;
 }
 
@@ -411,7 +439,7 @@ const MwOnnxTensor *mw_onnx_fold_where(MwOnnxImport *import, const MwOnnxNode *n
 {
     const MwOnnxTensor *choice = constant_of(node, 0), *a = constant_of(node, 1),
                        *b = constant_of(node, 2);
-    if (!choice || !a || !b || a->type != b->type)
+    if (!choice || !a || !b || a->type != b->type || choice->type != MW_BOOL)
         return NULL;
     const MwOnnxTensor *both = broadcast_result(import, node, a->type, a, b);
     MwOnnxTensor *result = both ? broadcast_result(import, node, a->type, both, choice) : NULL;
@@ -433,11 +461,32 @@ const MwOnnxTensor *mw_onnx_fold_where(MwOnnxImport *import, const MwOnnxNode *n
     return result;
 }
 
+/* Whether all elements are in the type that a cast names, where a longer one stands for it. */
+static bool fits(const MwOnnxNode *node, const MwOnnxTensor *x)
+{
+    static const struct {
+        int64_t type;
+        double least, below;
+    } bounds[] = {
+        {MW_ONNX_UINT16, 0, 0x1p16},
+        {MW_ONNX_INT16, -0x1p15, 0x1p15},
+        {MW_ONNX_UINT32, 0, 0x1p32},
+        {MW_ONNX_UINT64, 0, 0x1p63},
+    };
+    const int64_t type = mw_onnx_int_of(node, "to", 1);
+    for (int row = 0; row < MW_COUNT(bounds); row++)
+        for (int64_t i = 0; bounds[row].type == type && i < x->count; i++)
+            if (!(mw_onnx_number(x, i) >= bounds[row].least &&
+                  mw_onnx_number(x, i) < bounds[row].below))
+                return false;
+    return true;
+}
+
 const MwOnnxTensor *mw_onnx_fold_cast(MwOnnxImport *import, const MwOnnxNode *node)
 {
     const MwOnnxTensor *x = constant_of(node, 0);
     MwType type;
-    if (!x || !mw_onnx_shape_type(import, node, "to", &type))
+    if (!x || !mw_onnx_shape_type(import, node, "to", &type) || !fits(node, x))
         return NULL;
     if (type == x->type)
         return x;
@@ -459,6 +508,22 @@ const MwOnnxTensor *mw_onnx_fold_cast(MwOnnxImport *import, const MwOnnxNode *no
     return result;
 }
 
+static const MwOnnxTensor *range_of_integers(MwOnnxImport *import, const MwOnnxTensor *const *part)
+{
+    const int64_t start = mw_onnx_integer(part[0], 0), step = mw_onnx_integer(part[2], 0);
+    int64_t length, count = 0;
+    if (step == 0 || step == INT64_MIN ||
+        __builtin_sub_overflow(mw_onnx_integer(part[1], 0), start, &length))
+        return NULL;
+    if ((length > 0) == (step > 0) && length != 0)
+        count = length / step + (length % step != 0);
+    MwOnnxTensor *result =
+        count > MAX_ELEMENTS ? NULL : mw_onnx_fold_new(import, part[0]->type, 1, &count);
+    for (int64_t i = 0; result && i < count; i++)
+        mw_element_put_integer(result->type, data_of(result), i, start + step * i);
+    return result;
+}
+
 /* Where a limit depends on a symbol, it stays a computation. */
 const MwOnnxTensor *mw_onnx_fold_range(MwOnnxImport *import, const MwOnnxNode *node)
 {
@@ -468,6 +533,8 @@ const MwOnnxTensor *mw_onnx_fold_range(MwOnnxImport *import, const MwOnnxNode *n
         if (!part[i] || part[i]->count != 1 || part[i]->symbolic || part[i]->type != part[0]->type)
             return NULL;
     }
+    if (!mw_type_is_float(part[0]->type))
+        return range_of_integers(import, part);
     const double start = mw_onnx_number(part[0], 0), step = mw_onnx_number(part[2], 0);
     const double count = ceil((mw_onnx_number(part[1], 0) - start) / step);
     if (!(count >= 0 && count <= (double)MAX_ELEMENTS))
@@ -476,98 +543,5 @@ const MwOnnxTensor *mw_onnx_fold_range(MwOnnxImport *import, const MwOnnxNode *n
     MwOnnxTensor *result = mw_onnx_fold_new(import, part[0]->type, 1, dim);
     for (int64_t i = 0; result && i < dim[0]; i++)
         mw_element_put(result->type, data_of(result), i, start + step * (double)i);
-    return result;
-}
-
-/* ---- Along axes ---- */
-
-/* Where element i lies in a tensor of the same rank in which reduced dimensions are 1. */
-static int64_t place_kept(const MwOnnxTensor *x, const int64_t *kept, int64_t i)
-{
-    int64_t place = 0, stride = 1;
-    for (int d = x->rank - 1; d >= 0; d--) {
-        place += kept[d] == 1 ? 0 : i % x->dim[d] * stride;
-        stride *= kept[d];
-        i /= x->dim[d];
-    }
-    return place;
-}
-
-static double combined(const char *op, double sum, double x)
-{
-    if (strcmp(op, "ReduceMax") == 0)
-        return x > sum ? x : sum;
-    if (strcmp(op, "ReduceMin") == 0)
-        return x < sum ? x : sum;
-    return strcmp(op, "ReduceProd") == 0 ? sum * x : sum + x;
-}
-
-static double neutral(const char *op)
-{
-    return strcmp(op, "ReduceMax") == 0    ? -INFINITY
-           : strcmp(op, "ReduceMin") == 0  ? INFINITY
-           : strcmp(op, "ReduceProd") == 0 ? 1
-                                           : 0;
-}
-
-const MwOnnxTensor *mw_onnx_fold_reduce(MwOnnxImport *import, const MwOnnxNode *node)
-{
-    const MwOnnxTensor *x = constant_of(node, 0);
-    int axes[MW_MAX_RANK];
-    if (!x || x->count == 0 || x->symbolic)
-        return NULL;
-    const int count = mw_onnx_shape_axes(import, node, 1, x->rank, axes);
-    if (count < -1)
-        return NULL;
-    int64_t kept[MW_MAX_RANK], dim[MW_MAX_RANK];
-    int rank = 0;
-    for (int d = 0; d < x->rank; d++)
-        kept[d] = count < 0 ? 1 : x->dim[d];
-    for (int i = 0; i < count; i++)
-        kept[axes[i]] = 1;
-    const bool keep = mw_onnx_int_of(node, "keepdims", 1) != 0;
-    for (int d = 0; d < x->rank; d++) {
-        bool reduced = count < 0;
-        for (int i = 0; i < count; i++)
-            reduced |= axes[i] == d;
-        if (keep || !reduced)
-            dim[rank++] = kept[d];
-    }
-    MwOnnxTensor *result = mw_onnx_fold_new(import, x->type, rank, dim);
-    if (!result)
-        return NULL;
-    double *sums = MW_NEW(import->arena, double, result->count);
-    for (int64_t i = 0; i < result->count; i++)
-        sums[i] = neutral(node->op);
-    for (int64_t i = 0; i < x->count; i++) {
-        double *sum = &sums[place_kept(x, kept, i)];
-        *sum = combined(node->op, *sum, mw_onnx_number(x, i));
-    }
-    const bool mean = strcmp(node->op, "ReduceMean") == 0;
-    for (int64_t i = 0; i < result->count; i++)
-        mw_element_put(result->type, data_of(result), i,
-                       mean ? sums[i] * (double)result->count / (double)x->count : sums[i]);
-    return result;
-}
-
-const MwOnnxTensor *mw_onnx_fold_cumsum(MwOnnxImport *import, const MwOnnxNode *node)
-{
-    const MwOnnxTensor *x = constant_of(node, 0);
-    int64_t given;
-    int axis;
-    if (!x || x->symbolic || x->rank == 0 ||
-        mw_onnx_constant_ints(import, mw_onnx_input(node, 1), &given, 1) != 1 ||
-        mw_onnx_int_of(node, "exclusive", 0) || mw_onnx_int_of(node, "reverse", 0) ||
-        !mw_onnx_shape_axis(import, node, given, x->rank, &axis))
-        return NULL;
-    MwOnnxTensor *result = mw_onnx_fold_new(import, x->type, x->rank, x->dim);
-    int64_t stride = 1;
-    for (int d = axis + 1; d < x->rank; d++)
-        stride *= x->dim[d];
-    for (int64_t i = 0; result && i < x->count; i++) {
-        const bool first = i / stride % x->dim[axis] == 0;
-        const double before = first ? 0 : mw_onnx_number(result, i - stride);
-        mw_element_put(x->type, data_of(result), i, before + mw_onnx_number(x, i));
-    }
     return result;
 }

@@ -397,7 +397,8 @@ const MwOnnxTensor *mw_onnx_fold_fill(MwOnnxImport *import, const MwOnnxNode *no
     if (rank < 0 || (attribute && (!value || value->count != 1)))
         return NULL;
     MwOnnxTensor *result = mw_onnx_fold_new(import, value ? value->type : MW_F32, rank, dim);
+    const size_t bytes = value ? (size_t)mw_type_bytes(value->type) : 0;
     for (int64_t i = 0; result && value && i < result->count; i++)
-        mw_element_put((value->type), (void *)(uintptr_t)result->data, i, mw_onnx_number(value, 0));
+        memcpy((char *)(uintptr_t)result->data + (size_t)i * bytes, value->data, bytes);
     return result;
 }

@@ -123,7 +123,9 @@ bool mw_onnx_conv_transpose(MwOnnxImport *import, const MwOnnxNode *node)
         const int64_t size = windows.stride[i] * (x->shape.dim[i + 2].value - 1) + added[i] +
                              (window[i] - 1) * windows.dilation[i] + 1 - windows.before[i] -
                              windows.after[i];
-        if (size < 1 || added[i] < 0 || size > (int64_t)1 << 31)
+        if (added[i] < 0 || added[i] >= windows.stride[i])
+            return mw_onnx_refuse(import, node, "attribute output_padding: a stride or more");
+        if (size < 1 || size > (int64_t)1 << 31)
             return mw_onnx_refuse(import, node, "a size that is not possible");
         shape.dim[i + 2] = mw_onnx_dim(size);
     }
@@ -137,6 +139,8 @@ bool mw_onnx_conv_transpose(MwOnnxImport *import, const MwOnnxNode *node)
                        mw_onnx_windows_list(import, added, windows.count));
     mw_text_add(&text, ")");
     const bool biased = add_bias(node, &shape.dim[1]);
+    if (mw_onnx_input(node, 2) && !biased)
+        return mw_onnx_refuse(import, node, "a bias of another shape");
     if (biased)
         mw_text_add(&text, " + #2");
     MwOnnxTerm *operands[3] = {mw_onnx_term_in(import, x, mw_onnx_channels_last[x->shape.rank]),
@@ -153,6 +157,8 @@ static bool pool(MwOnnxImport *import, const MwOnnxNode *node, const char *funct
     MwOnnxWindows windows;
     if (!mw_onnx_windows_read(import, node, &x->shape, NULL, &windows))
         return false;
+    if (!mw_type_is_float(x->shape.type))
+        return mw_onnx_refuse(import, node, "integers");
     if (!mw_onnx_windows_all(windows.dilation, windows.count, 1))
         return mw_onnx_refuse(import, node, "attribute dilations");
     if (node->output_count > 1 && node->outputs[1])
@@ -255,12 +261,20 @@ bool mw_onnx_resize(MwOnnxImport *import, const MwOnnxNode *node)
     MwOnnxShape shape;
     bool integral;
     if (x->shape.rank < 3 || x->shape.rank > MW_ONNX_MAX_SPATIAL + 2 ||
-        mw_onnx_attribute(node, "axes") || mw_onnx_int_of(node, "antialias", 0))
-        return mw_onnx_refuse(import, node, "attribute axes or antialias, or no images");
+        !mw_type_is_float(x->shape.type))
+        return mw_onnx_refuse(import, node, "no images of floats");
+    if (mw_onnx_attribute(node, "axes") || mw_onnx_int_of(node, "antialias", 0) ||
+        !mw_onnx_text_is(node, "keep_aspect_ratio_policy", "stretch", "stretch"))
+        return mw_onnx_refuse(import, node,
+                              "attribute axes, antialias or keep_aspect_ratio_policy");
     if (!resized_shape(import, node, &shape, &integral))
         return false;
-    const bool half = mw_onnx_text_is(node, coordinates, "half_pixel", "half_pixel") ||
-                      mw_onnx_text_is(node, coordinates, "half_pixel", "pytorch_half_pixel");
+    bool to_one = false; /* a dimension becomes one element, which PyTorch takes from its begin */
+    for (int i = 2; i < shape.rank; i++)
+        to_one |= mw_onnx_dim_is(&shape.dim[i], 1) && !mw_onnx_dim_is(&x->shape.dim[i], 1);
+    const bool half =
+        mw_onnx_text_is(node, coordinates, "half_pixel", "half_pixel") ||
+        (mw_onnx_text_is(node, coordinates, "half_pixel", "pytorch_half_pixel") && !to_one);
     const bool plain = mw_onnx_text_is(node, coordinates, "half_pixel", "asymmetric") &&
                        mw_onnx_text_is(node, "nearest_mode", "round_prefer_floor", "floor");
     const bool rounds =

@@ -118,6 +118,9 @@ bool mw_onnx_gather_elements(MwOnnxImport *import, const MwOnnxNode *node)
         good = mw_onnx_dim_equal(&x->shape.dim[i], &ids->shape.dim[i]);
     if (!good)
         return mw_onnx_refuse(import, node, "another axis than the last, or other rows");
+    if (!mw_type_is_float(x->shape.type) && !mw_type_is_index(x->shape.type))
+        return mw_onnx_refuse(import, node, "elements of type %s", mw_type_name(x->shape.type));
+    ids = counted_ids(import, ids, &x->shape.dim[axis]);
     MwOnnxShape shape = ids->shape;
     shape.type = x->shape.type;
     return mw_onnx_set(import, node, 0, &shape,
@@ -143,6 +146,8 @@ bool mw_onnx_one_hot(MwOnnxImport *import, const MwOnnxNode *node)
     shape.dim[shape.rank++] = depth;
     const char *text = mw_onnx_text(import, "one_hot($0, %s, type = %s)",
                                     mw_onnx_dim_text(import, &depth), mw_type_name(shape.type));
-    return mw_onnx_set(import, node, 0, &shape,
-                       mw_onnx_emit1(import, &shape, text, mw_onnx_term(import, ids)), NULL);
+    return mw_onnx_set(
+        import, node, 0, &shape,
+        mw_onnx_emit1(import, &shape, text, mw_onnx_term(import, counted_ids(import, ids, &depth))),
+        NULL);
 }

@@ -174,6 +174,8 @@ bool mw_onnx_compare(MwOnnxImport *import, const MwOnnxNode *node)
 bool mw_onnx_where(MwOnnxImport *import, const MwOnnxNode *node)
 {
     double number;
+    if (node->inputs[0]->shape.type != MW_BOOL)
+        return mw_onnx_refuse(import, node, "a choice by what is no bool");
     if (!check_types(import, node, 1))
         return false;
     const MwType type = node->inputs[1]->shape.type;
@@ -190,11 +192,9 @@ bool mw_onnx_power(MwOnnxImport *import, const MwOnnxNode *node)
     double exponent;
     const MwType type = node->inputs[0]->shape.type;
     const bool is_constant = mw_onnx_constant_number(node->inputs[1], &exponent);
-    if (!is_constant && node->inputs[1]->shape.type != type)
-        return mw_onnx_refuse(import, node, "operands of several types");
     if (!mw_type_is_float(type) && !(is_constant && exponent == 2))
         return mw_onnx_refuse(import, node, "a power of integers");
-    if (is_constant && node->inputs[1]->shape.rank <= node->inputs[0]->shape.rank) {
+    if (is_constant && is_number(node->inputs[1], &node->inputs[0]->shape)) {
         const char *text = exponent == 2     ? "#0 * #0"
                            : exponent == 0.5 ? "sqrt($0)"
                            : exponent == 1   ? "$0"
@@ -205,6 +205,8 @@ bool mw_onnx_power(MwOnnxImport *import, const MwOnnxNode *node)
                                 exponent < 0 ? ")" : "");
         return mw_onnx_map_values(import, node, type, text, node->inputs, 1);
     }
+    if (node->inputs[1]->shape.type != type)
+        return mw_onnx_refuse(import, node, "operands of several types");
     return mw_onnx_map_values(import, node, type, text_of(node), node->inputs, 2);
 }
 
@@ -251,6 +253,22 @@ bool mw_onnx_identity(MwOnnxImport *import, const MwOnnxNode *node)
     return mw_onnx_set_same(import, node, 0, node->inputs[0]);
 }
 
+/* Whether integers of a type that the language lacks are what longer ones are that stand for them:
+ * it has all elements of the operand. */
+static bool keeps_elements(int64_t onnx_type, MwType from)
+{
+    switch (onnx_type) {
+    case MW_ONNX_INT16:
+        return from == MW_BOOL || from == MW_U8 || from == MW_I8;
+    case MW_ONNX_UINT16:
+    case MW_ONNX_UINT32:
+    case MW_ONNX_UINT64:
+        return from == MW_BOOL || from == MW_U8;
+    default:
+        return true;
+    }
+}
+
 static bool cast_to(MwOnnxImport *import, const MwOnnxNode *node, MwType type)
 {
     if (node->inputs[0]->shape.type == type)
@@ -263,7 +281,12 @@ static bool cast_to(MwOnnxImport *import, const MwOnnxNode *node, MwType type)
 bool mw_onnx_cast(MwOnnxImport *import, const MwOnnxNode *node)
 {
     MwType type;
-    return mw_onnx_shape_type(import, node, "to", &type) && cast_to(import, node, type);
+    if (!mw_onnx_shape_type(import, node, "to", &type))
+        return false;
+    if (!keeps_elements(mw_onnx_int_of(node, "to", 1), node->inputs[0]->shape.type))
+        return mw_onnx_refuse(import, node, "integers that may wrap around in type %s",
+                              mw_onnx_type_name((int32_t)mw_onnx_int_of(node, "to", 1)));
+    return cast_to(import, node, type);
 }
 
 bool mw_onnx_cast_like(MwOnnxImport *import, const MwOnnxNode *node)

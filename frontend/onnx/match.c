@@ -2,6 +2,7 @@
 #include "frontend/onnx/match.h"
 
 #include "frontend/onnx/operators.h"
+#include "frontend/onnx/shapes.h"
 
 #include <string.h>
 
@@ -44,6 +45,17 @@ MwOnnxValue *mw_onnx_with_number(const MwOnnxNode *node, double *number)
         if (mw_onnx_constant_number(node->inputs[i], number))
             return node->inputs[1 - i];
     return NULL;
+}
+
+bool mw_onnx_keeps_shape(MwOnnxImport *import, const MwOnnxNode *node, const MwOnnxValue *value)
+{
+    MwOnnxShape shape;
+    bool same = mw_onnx_shape_broadcast(import, node, &node->inputs[0]->shape,
+                                        &node->inputs[1]->shape, &shape) &&
+                shape.rank == value->shape.rank;
+    for (int i = 0; same && i < shape.rank; i++)
+        same = mw_onnx_dim_equal(&shape.dim[i], &value->shape.dim[i]);
+    return same;
 }
 
 bool mw_onnx_match(MwOnnxImport *import, const MwOnnxNode *node)

@@ -13,5 +13,7 @@ const MwOnnxNode *mw_onnx_made_before_casts(const MwOnnxValue *value, const char
 MwOnnxValue *mw_onnx_before_casts(MwOnnxValue *value);
 /* Of a node with two operands one of which is a number: the other. NULL: none is. */
 MwOnnxValue *mw_onnx_with_number(const MwOnnxNode *node, double *number);
+/* Whether a node of two operands gives the shape of the value: no constant stretches it. */
+bool mw_onnx_keeps_shape(MwOnnxImport *import, const MwOnnxNode *node, const MwOnnxValue *value);
 
 #endif

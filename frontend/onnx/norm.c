@@ -142,12 +142,19 @@ bool mw_onnx_lp_norm(MwOnnxImport *import, const MwOnnxNode *node)
 {
     MwOnnxValue *x = node->inputs[0];
     int axis;
-    if (mw_onnx_int_of(node, "p", 2) != 2)
-        return mw_onnx_refuse(import, node, "attribute p: only 2");
+    const int64_t p = mw_onnx_int_of(node, "p", 2);
+    if (p != 1 && p != 2)
+        return mw_onnx_refuse(import, node, "attribute p: only 1 and 2");
     if (!mw_onnx_shape_axis(import, node, mw_onnx_int_of(node, "axis", -1), x->shape.rank, &axis))
         return false;
+    /* so small a bound that rows of zeros alone have it, which stay zeros */
+    const char *least = x->shape.type == MW_F16 ? "1e-7" : "1e-30";
     const char *text =
-        mw_onnx_text(import, "#0 / sqrt(sum(#0 * #0, axis = %d, keep = true))", axis);
+        mw_onnx_text(import,
+                     p == 1 ? "#0 / maximum(sum(abs($0), axis = %d, keep = true), %s)"
+                            : "#0 / maximum(sqrt(sum(#0 * #0, axis = %d, keep = "
+                              "true)), %s)",
+                     axis, least);
     return mw_onnx_set(import, node, 0, &x->shape,
                        mw_onnx_emit1(import, &x->shape, text, mw_onnx_term(import, x)), NULL);
 }

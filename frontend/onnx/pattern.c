@@ -48,7 +48,7 @@ static MwOnnxValue *row_deviation_of(MwOnnxImport *import, const MwOnnxValue *va
 static bool set_norm(MwOnnxImport *import, const MwOnnxNode *node, MwOnnxValue *x,
                      const char *function, double eps)
 {
-    if (x->shape.rank == 0 || !(eps > 0 && eps < 1))
+    if (x->shape.rank == 0 || !(eps > 0 && eps < 1) || !mw_onnx_keeps_shape(import, node, x))
         return false;
     return mw_onnx_set(import, node, 0, &x->shape, mw_onnx_norm_of(import, x, function, eps), NULL);
 }

@@ -130,7 +130,7 @@ bool mw_onnx_gather_nd(MwOnnxImport *import, const MwOnnxNode *node)
     MwOnnxValue *x = node->inputs[0], *ids = node->inputs[1];
     MwOnnxShape shape = ids->shape;
     int axis[2] = {-1, -1};
-    bool good = x->shape.rank == 2 && shape.rank >= 2 &&
+    bool good = x->shape.rank == 2 && shape.rank >= 2 && mw_type_is_index(shape.type) &&
                 mw_onnx_dim_is(&shape.dim[shape.rank - 1], 2) &&
                 mw_onnx_int_of(node, "batch_dims", 0) == 0;
     shape.rank--;
@@ -168,6 +168,7 @@ bool mw_onnx_match_spread(MwOnnxImport *import, const MwOnnxNode *node)
     MwOnnxShape shape = ids->shape;
     MwOnnxDim all;
     if (!x || x->shape.rank != 2 || mw_onnx_int_of(node, "axis", 0) != 0 ||
+        !mw_type_is_index(ids->shape.type) ||
         shape.rank + node->inputs[0]->shape.rank - 1 > MW_MAX_RANK ||
         !mw_onnx_dim_mul(&x->shape.dim[0], &x->shape.dim[1], &all) ||
         !mw_onnx_dim_equal(&node->inputs[0]->shape.dim[0], &all))

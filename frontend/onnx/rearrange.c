@@ -291,9 +291,36 @@ static bool read_pads(MwOnnxImport *import, const MwOnnxNode *node, int rank,
     return true;
 }
 
-/* One dimension: zeros are padded, and negative sizes cut off. */
+/* What is padded: zeros, or what `number` says, in tensors of their own. */
+static MwOnnxTerm *add_around(MwOnnxImport *import, MwOnnxTerm *term, int place,
+                              const int64_t sizes[2], const char *number)
+{
+    const MwOnnxDim added = mw_onnx_dim(sizes[0] + sizes[1]);
+    MwOnnxShape shape = term->shape;
+    if (!mw_onnx_dim_add(&shape.dim[place], &added, &shape.dim[place]))
+        return NULL;
+    if (!number)
+        return mw_onnx_emit1(import, &shape,
+                             mw_onnx_text(import, "pad($0, %d, begin = %lld, end = %lld)", place,
+                                          (long long)sizes[0], (long long)sizes[1]),
+                             term);
+    const char *around[2] = {"", ""};
+    for (int side = 0; side < 2; side++) {
+        MwOnnxShape part = term->shape;
+        part.dim[place] = mw_onnx_dim(sizes[side]);
+        if (sizes[side])
+            around[side] = mw_onnx_text(import, "constant(%s, [%s], type = %s), ", number,
+                                        mw_onnx_dims_text(import, part.rank, part.dim),
+                                        mw_type_name(part.type));
+    }
+    return mw_onnx_emit1(
+        import, &shape,
+        mw_onnx_text(import, "concat(%s$0, %saxis = %d)", around[0], around[1], place), term);
+}
+
+/* One dimension, of which negative sizes are cut off. NULL: it is not possible. */
 static MwOnnxTerm *pad_dim(MwOnnxImport *import, MwOnnxTerm *term, int place, int64_t before,
-                           int64_t after)
+                           int64_t after, const char *number)
 {
     MwOnnxShape shape = term->shape;
     if (before < 0 || after < 0) {
@@ -301,24 +328,16 @@ static MwOnnxTerm *pad_dim(MwOnnxImport *import, MwOnnxTerm *term, int place, in
         const MwOnnxDim cut = mw_onnx_dim(mw_max(-before, 0) + mw_max(-after, 0));
         MwOnnxDim end;
         if (!mw_onnx_dim_sub(&shape.dim[place], &cut, &shape.dim[place]) ||
-            !mw_onnx_dim_add(&begin, &shape.dim[place], &end))
-            return term;
+            !mw_onnx_dim_add(&begin, &shape.dim[place], &end) || shape.dim[place].value < 1)
+            return NULL;
         term = mw_onnx_emit1(import, &shape,
                              mw_onnx_text(import, "slice($0, %d, %s, %s)", place,
                                           mw_onnx_dim_text(import, &begin),
                                           mw_onnx_dim_text(import, &end)),
                              term);
     }
-    before = mw_max(before, 0);
-    after = mw_max(after, 0);
-    if (before == 0 && after == 0)
-        return term;
-    const MwOnnxDim added = mw_onnx_dim(before + after);
-    mw_onnx_dim_add(&shape.dim[place], &added, &shape.dim[place]);
-    return mw_onnx_emit1(import, &shape,
-                         mw_onnx_text(import, "pad($0, %d, begin = %lld, end = %lld)", place,
-                                      (long long)before, (long long)after),
-                         term);
+    const int64_t sizes[2] = {mw_max(before, 0), mw_max(after, 0)};
+    return sizes[0] || sizes[1] ? add_around(import, term, place, sizes, number) : term;
 }
 
 bool mw_onnx_pad(MwOnnxImport *import, const MwOnnxNode *node)
@@ -335,19 +354,14 @@ bool mw_onnx_pad(MwOnnxImport *import, const MwOnnxNode *node)
         return false;
     MwOnnxTerm *term = mw_onnx_term_as_is(import, value);
     MwOnnxShape shape = value->shape;
-    /* what is padded is 0: of another value, the difference from it is */
-    const char *number = mw_onnx_number_text(import, shape.type, fill);
-    if (fill != 0)
-        term = mw_onnx_emit1(import, &term->shape, mw_onnx_text(import, "#0 - (%s)", number), term);
+    const char *number = fill == 0 ? NULL : mw_onnx_number_text(import, shape.type, fill);
     for (int d = 0; d < rank; d++) {
         const int place = place_of(value->order, rank, d);
-        term = pad_dim(import, term, place, pads[d], pads[d + rank]);
+        term = pad_dim(import, term, place, pads[d], pads[d + rank], number);
+        if (!term)
+            return mw_onnx_refuse(import, node, "a tensor without elements");
         shape.dim[d] = term->shape.dim[place];
     }
-    if (!has_elements(import, node, &shape) || (fill != 0 && fill - fill != 0))
-        return mw_onnx_refuse(import, node, "padding by %s", number);
-    if (fill != 0)
-        term = mw_onnx_emit1(import, &term->shape, mw_onnx_text(import, "#0 + %s", number), term);
     return mw_onnx_set(import, node, 0, &shape, term, value->order);
 }
 
@@ -359,6 +373,8 @@ bool mw_onnx_trilu(MwOnnxImport *import, const MwOnnxNode *node)
     if (shape->rank < 2 || (mw_onnx_input(node, 1) &&
                             mw_onnx_constant_ints(import, node->inputs[1], &diagonal, 1) != 1))
         return mw_onnx_refuse(import, node, "a diagonal that is computed");
+    static const int64_t far = 1 << 30; /* than which no dimension is longer */
+    diagonal = mw_max(-far, mw_min(diagonal, far));
     const MwOnnxDim *rows = &shape->dim[shape->rank - 2], *columns = &shape->dim[shape->rank - 1];
     const char *text =
         mw_onnx_text(import, "where(iota([%s]) - iota([%s, 1]) %s %lld, $0, %s)",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reductions over axes, and choices along one. */
+#include "frontend/onnx/map.h"
 #include "frontend/onnx/operators.h"
 #include "frontend/onnx/shapes.h"
 
@@ -45,74 +46,112 @@ static bool set_reduced(MwOnnxImport *import, const MwOnnxNode *node, MwOnnxValu
     mw_text_printf(&text, count == 1 ? "axis = %s%s" : "axis = [%s]%s", axes.at,
                    keep ? ", keep = true" : "");
     mw_text_add(&text, mark + 1);
-    if (count == 0)
-        return mw_onnx_refuse(import, node, "no axes");
     return mw_onnx_set(import, node, 0, &shape, mw_onnx_emit1(import, &placed, text.at, term),
                        order);
 }
 
-static bool reduce(MwOnnxImport *import, const MwOnnxNode *node, const char *format)
+/* A reduction, `format`. `alone` is what it makes of an element by itself; NULL: the same. */
+static bool reduce(MwOnnxImport *import, const MwOnnxNode *node, const char *format,
+                   const char *alone)
 {
     MwOnnxValue *x = node->inputs[0];
-    int axes[MW_MAX_RANK];
-    const int count = mw_onnx_shape_axes(import, node, 1, x->shape.rank, axes);
-    if (count < -1)
+    bool reduces[MW_MAX_RANK], any = false;
+    if (!mw_onnx_shape_reduced(import, node, x->shape.rank, reduces))
         return false;
-    bool reduces[MW_MAX_RANK] = {false};
     for (int i = 0; i < x->shape.rank; i++)
-        reduces[i] = count <= 0;
-    for (int i = 0; i < count; i++)
-        reduces[axes[i]] = true;
-    const bool nothing = count <= 0 && mw_onnx_int_of(node, "noop_with_empty_axes", 0);
-    if (nothing || x->shape.rank == 0)
-        return mw_onnx_set_same(import, node, 0, x);
-    return set_reduced(import, node, x, reduces, format);
+        any |= reduces[i];
+    if (any)
+        return set_reduced(import, node, x, reduces, format);
+    return alone ? mw_onnx_map_values(import, node, x->shape.type, alone, &x, 1)
+                 : mw_onnx_set_same(import, node, 0, x);
+}
+
+/* The same of floats alone. */
+static bool reduce_floats(MwOnnxImport *import, const MwOnnxNode *node, const char *format,
+                          const char *alone)
+{
+    if (!mw_type_is_float(node->inputs[0]->shape.type))
+        return mw_onnx_refuse(import, node, "integers");
+    return reduce(import, node, format, alone);
 }
 
 bool mw_onnx_reduce_sum(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    return reduce(import, node, "sum($0, %)");
+    return reduce(import, node, "sum($0, %)", NULL);
 }
 
 bool mw_onnx_reduce_mean(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    if (!mw_type_is_float(node->inputs[0]->shape.type))
-        return mw_onnx_refuse(import, node, "a mean of integers");
-    return reduce(import, node, "mean($0, %)");
+    return reduce_floats(import, node, "mean($0, %)", NULL);
+}
+
+static bool is_bool(const MwOnnxNode *node)
+{
+    return node->inputs[0]->shape.type == MW_BOOL;
 }
 
 bool mw_onnx_reduce_max(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    return reduce(import, node, "max($0, %)");
+    return reduce(import, node, is_bool(node) ? "any($0, %)" : "max($0, %)", NULL);
 }
 
 bool mw_onnx_reduce_min(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    return reduce(import, node, "min($0, %)");
+    return reduce(import, node, is_bool(node) ? "all($0, %)" : "min($0, %)", NULL);
 }
 
 bool mw_onnx_reduce_prod(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    return reduce(import, node, "prod($0, %)");
+    return reduce(import, node, "prod($0, %)", NULL);
+}
+
+bool mw_onnx_reduce_l1(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    return reduce(import, node, "sum(abs($0), %)", "abs($0)");
 }
 
 bool mw_onnx_reduce_l2(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    return reduce(import, node, "sqrt(sum(#0 * #0, %))");
+    return reduce_floats(import, node, "sqrt(sum(#0 * #0, %))", "abs($0)");
 }
 
 bool mw_onnx_reduce_sum_square(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    return reduce(import, node, "sum(#0 * #0, %)");
+    return reduce(import, node, "sum(#0 * #0, %)", "#0 * #0");
 }
 
+bool mw_onnx_reduce_log_sum(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    return reduce_floats(import, node, "log(sum($0, %))", "log($0)");
+}
+
+/* Along one axis after another, from the last; the function has none that stay. */
 bool mw_onnx_reduce_logsumexp(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    int axes[MW_MAX_RANK];
-    if (mw_onnx_shape_axes(import, node, 1, node->inputs[0]->shape.rank, axes) != 1 ||
-        mw_onnx_int_of(node, "keepdims", 1))
-        return mw_onnx_refuse(import, node, "several axes, or axes that are kept");
-    return reduce(import, node, "logsumexp($0, %)");
+    MwOnnxValue *x = node->inputs[0];
+    bool reduces[MW_MAX_RANK];
+    int8_t order[MW_MAX_RANK] = {0};
+    MwOnnxShape shape, placed;
+    if (!mw_type_is_float(x->shape.type))
+        return mw_onnx_refuse(import, node, "integers");
+    if (!mw_onnx_shape_reduced(import, node, x->shape.rank, reduces))
+        return false;
+    MwOnnxTerm *term = mw_onnx_term_as_is(import, x);
+    reduced(x, reduces, mw_onnx_int_of(node, "keepdims", 1) != 0, &shape, order);
+    for (int i = x->shape.rank - 1; i >= 0; i--) {
+        if (!reduces[x->order[i]])
+            continue;
+        MwOnnxShape rest = term->shape;
+        for (int d = i + 1; d < rest.rank; d++)
+            rest.dim[d - 1] = rest.dim[d];
+        rest.rank--;
+        term =
+            mw_onnx_emit1(import, &rest, mw_onnx_text(import, "logsumexp($0, axis = %d)", i), term);
+    }
+    placed = shape;
+    for (int i = 0; i < shape.rank; i++)
+        placed.dim[i] = shape.dim[order[i]];
+    return mw_onnx_set(import, node, 0, &shape, mw_onnx_reshape(import, term, &placed), order);
 }
 
 /* ---- Choices ---- */

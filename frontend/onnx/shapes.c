@@ -39,6 +39,18 @@ int mw_onnx_shape_axes(MwOnnxImport *import, const MwOnnxNode *node, int operand
     return count;
 }
 
+bool mw_onnx_shape_reduced(MwOnnxImport *import, const MwOnnxNode *node, int rank, bool *reduces)
+{
+    int axes[MW_MAX_RANK];
+    const int count = mw_onnx_shape_axes(import, node, 1, rank, axes);
+    const bool all = count <= 0 && !mw_onnx_int_of(node, "noop_with_empty_axes", 0);
+    for (int d = 0; d < rank; d++)
+        reduces[d] = all;
+    for (int i = 0; i < count; i++)
+        reduces[axes[i]] = true;
+    return count >= -1;
+}
+
 bool mw_onnx_shape_product(const MwOnnxShape *shape, int begin, int end, MwOnnxDim *product)
 {
     *product = mw_onnx_dim(1);
@@ -240,12 +252,12 @@ static bool make_range(MwOnnxImport *import, const MwOnnxNode *node, const MwOnn
             mw_onnx_fix(import, &ends[1]);
         }
         int64_t begin = ends[0].value, end = ends[1].value;
-        begin = mw_min(begin < 0 ? begin + size->value : begin, size->value - 1);
+        begin = mw_max(mw_min(begin < 0 ? begin + size->value : begin, size->value - 1), 0);
         end = mw_max(end < 0 ? end + size->value : end, -1);
         if (step == 0)
             return mw_onnx_refuse(import, node, "a step of 0");
         range->begin = mw_onnx_dim(begin);
-        length = mw_onnx_dim(begin < 0 ? 0 : mw_max(begin - end, 0));
+        length = mw_onnx_dim(mw_max(begin - end, 0));
     }
     if (step == 1) {
         range->count = length;

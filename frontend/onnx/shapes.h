@@ -27,6 +27,10 @@ bool mw_onnx_shape_axis(MwOnnxImport *import, const MwOnnxNode *node, int64_t gi
 int mw_onnx_shape_axes(MwOnnxImport *import, const MwOnnxNode *node, int operand, int rank,
                        int *axes);
 
+/* Which dimensions a reduction is over: its axes; all where it has none, unless it says that these
+ * are none. */
+bool mw_onnx_shape_reduced(MwOnnxImport *import, const MwOnnxNode *node, int rank, bool *reduces);
+
 /* What Slice takes of a dimension: from `begin` on, `count` elements, every `step`-th, which may be
  * negative. */
 typedef struct {

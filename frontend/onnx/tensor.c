@@ -26,7 +26,13 @@ static const struct {
     {"BFLOAT16", true, MW_BF16, 2},
 };
 
-enum { UINT16 = 4, INT16 = 5, DOUBLE = 11, UINT32 = 12, UINT64 = 13 };
+enum {
+    UINT16 = MW_ONNX_UINT16,
+    INT16 = MW_ONNX_INT16,
+    DOUBLE = 11,
+    UINT32 = MW_ONNX_UINT32,
+    UINT64 = MW_ONNX_UINT64
+};
 
 static bool is_known(int32_t onnx_type)
 {
@@ -177,6 +183,17 @@ static bool take_elements(MwArena *arena, MwOnnxTensor *tensor, const MwOnnx__Te
     return good;
 }
 
+/* Whether integers without a sign fit the type that has one. */
+static bool check_unsigned(const MwOnnxTensor *tensor, const char *what, MwDiags *diags)
+{
+    for (int64_t i = 0; i < tensor->count; i++)
+        if (mw_onnx_integer(tensor, i) < 0) {
+            mw_diag_error(diags, mw_span_none(), "%s: an element is 2^63 or more", what);
+            return false;
+        }
+    return true;
+}
+
 const MwOnnxTensor *mw_onnx_tensor_read(MwArena *arena, const MwOnnx__TensorProto *proto,
                                         const char *path, const char *what, MwDiags *diags)
 {
@@ -194,7 +211,9 @@ const MwOnnxTensor *mw_onnx_tensor_read(MwArena *arena, const MwOnnx__TensorProt
     tensor->rank = (int)proto->n_dims;
     for (int i = 0; i < tensor->rank; i++)
         tensor->dim[i] = proto->dims[i];
-    return take_elements(arena, tensor, proto, path, what, diags) ? tensor : NULL;
+    const bool good = take_elements(arena, tensor, proto, path, what, diags) &&
+                      (proto->data_type != UINT64 || check_unsigned(tensor, what, diags));
+    return good ? tensor : NULL;
 }
 
 bool mw_onnx_is_uniform(const MwOnnxTensor *tensor)

@@ -19,6 +19,9 @@ typedef struct {
     const MwOnnxDim *symbolic; /* of each element, where it may depend on symbols; else NULL */
 } MwOnnxTensor;
 
+/* Numbers of types of ONNX whose elements longer integers stand for. */
+enum { MW_ONNX_UINT16 = 4, MW_ONNX_INT16 = 5, MW_ONNX_UINT32 = 12, MW_ONNX_UINT64 = 13 };
+
 /* A tensor of this shape with zeros. The product of the sizes must fit. */
 MwOnnxTensor *mw_onnx_tensor_new(MwArena *arena, MwType type, int rank, const int64_t *dim);
 

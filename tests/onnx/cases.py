@@ -346,4 +346,127 @@ sizes (float[batch, length, 4] x, float[7] table) => (float[batch, length, 4] y,
   z0 = Gather<axis = 2>(x, zero)
   z = Add(z0, part)
 }""", {"four": (4,), "zero1": np.array([0])}, {"batch": 2, "length": 3}, {}),
+
+    "large_integers": (head() + """
+large_integers (int64[batch, 4] x, bool[batch, 4] b) => (int64[batch, 4] y, int64[batch, 4] z, int64[4] s,
+    int64[3] r, int64 m) {
+  big = Constant<value = int64 {1152921504606846977}>()
+  least = Constant<value = int64 {-9223372036854775808}>()
+  none = Constant<value = int64 {0}>()
+  y0 = Where(b, big, none)
+  y = Add(y0, x)
+  z0 = Where(b, x, least)
+  z1 = Max(z0, low)
+  z = Clip(z1, low, big)
+  s0 = CumSum(list, none)
+  s1 = Neg(s0)
+  s = Abs(s1)
+  one = Constant<value = int64 {1}>()
+  end = Constant<value = int64 {1152921504606846980}>()
+  r0 = Range(big, end, one)
+  shape = Constant<value = int64[1] {3}>()
+  same = ConstantOfShape<value = int64[1] {9007199254740993}>(shape)
+  r = Sub(r0, same)
+  m = ReduceMax<keepdims = 0>(list)
+}""", {"low": np.array(-(2**60) - 1), "list": np.array([2**53 + 1, 2, -3, 2**61])}, {"batch": 2}, {}),
+
+    "corners": (head(20) + """
+corners (float[batch, 3, 4] x, int32[batch, 4] i, bool[batch, 4] b) => (float[batch, 3, 4] p,
+    float[batch, 5, 4] pad, float[batch, 3, 4] n, float[batch, 3, 4] q, float[batch, 1, 1] l, float[batch, 4] k,
+    float[batch, 3, 1] a, float[batch, 3] g, int32[batch, 4] least, float[batch, 3, 4] c, float[batch, 3, 4] u,
+    float[batch, 3, 4] v, float[2, 3] o, float[3, 2] e, float[batch, 1, 4] t, bool[batch] some,
+    bool[batch] every, float[2, batch, 3, 4] silu) {
+  p0 = Slice(x, zero1, one1, one1)
+  p1 = Abs(p0)
+  twos = Constant<value = float[3, 1] {2.0, 2.0, 2.0}>()
+  p = Pow(p1, twos)
+  pads = Constant<value = int64[6] {0, 1, 0, 0, 1, 0}>()
+  hidden = Constant<value = float {-1e9}>()
+  pad0 = Pad(x, pads, hidden)
+  pad = Relu(pad0)
+  n = ReduceL2<noop_with_empty_axes = 1>(x)
+  q = ReduceSumSquare<noop_with_empty_axes = 1>(x)
+  both = Constant<value = int64[2] {1, 2}>()
+  l = ReduceLogSumExp(x, both)
+  k = ReduceLogSumExp<keepdims = 0>(x, one1)
+  last = Constant<value = int64[1] {-1}>()
+  a = ReduceL1(x, last)
+  x2 = Abs(x)
+  g = ReduceLogSum<keepdims = 0>(x2, last)
+  two = Constant<value = int32 {2}>()
+  i0 = Sub(i, two)
+  least = Relu(i0)
+  low = ReduceMean<keepdims = 0>(x)
+  c = Clip(x, low)
+  z = Mul(x, mask)
+  u = LpNormalization<axis = 1, p = 1>(z)
+  v = LpNormalization<axis = 1>(z)
+  ids = Constant<value = int64[2] {-1, 1}>()
+  depth = Constant<value = int64 {3}>()
+  values = Constant<value = float[2] {0.0, 1.0}>()
+  o = OneHot(ids, depth, values)
+  ids2 = Constant<value = int64[3, 2] {-1, 1, 0, -4, 2, -2}>()
+  e = GatherElements<axis = 1>(table, ids2)
+  far = Constant<value = int64[1] {-100}>()
+  t = Slice(x, far, far, one1, last)
+  some = ReduceMax<keepdims = 0>(b, one1)
+  every = ReduceMin<keepdims = 0>(b, one1)
+  gate = Sigmoid(x)
+  gated = Mul(gate, x)
+  ones = Constant<value = float[2, 1, 1, 1] {1.0, 1.0}>()
+  s0 = Add(gated, x)
+  three2 = Constant<value = float[2, 1, 1, 1] {3.0, 3.0}>()
+  zero = Constant<value = float {0.0}>()
+  six = Constant<value = float {6.0}>()
+  h0 = Add(x, three2)
+  h1 = Clip(h0, zero, six)
+  h2 = Mul(x, h1)
+  h3 = Div(h2, six)
+  silu = Mul(h3, ones)
+}""", {"mask": np.array([1, 0, 1, 0], np.float32), "table": (3, 4),
+       "one1": np.array([1]), "zero1": np.array([0])}, {"batch": 2}, {}),
+
+    "equations": (head() + """
+equations (float[batch, 3, 3] x, float[batch, 3, 4] y) => (float[batch, 3] d, float[batch] t, float[batch, 3, 4] p,
+    float[4] i, float[batch, 3, 2] m, float[2, batch, 3] s) {
+  d = Einsum<equation = "bii->bi">(x)
+  t = Einsum<equation = "bii->b">(x)
+  p = Einsum<equation = " ...ij, ...jk -> ...ik ">(x, y)
+  i = Einsum<equation = "bXX,bXk">(x, y)
+  m = Einsum<equation = "bij,bjk,kn->bin">(x, y, w)
+  s = Einsum<equation = "...k,kn->n...">(y, w)
+}""", {"w": (4, 2)}, {"batch": 2}, {}),
+
+    "stretched_attention": (head() + """
+stretched_attention (float[batch, 2, 3, 4] q, float[batch, 2, 4, 5] k, float[batch, 2, 5, 4] v) =>
+    (float[batch, 2, 3, 4] a, float[batch, 2, 3, 4] b, float[batch, 2, 3, 4] c, float[batch, 2, 1, 4] d) {
+  s = MatMul(q, k)
+  rows = Constant<value = float[3, 1] {-1e31, 0.0, 0.0}>()
+  s1 = Add(s, rows)
+  p1 = Softmax(s1)
+  a = MatMul(p1, v)
+  zero1 = Constant<value = int64[1] {0}>()
+  one1 = Constant<value = int64[1] {1}>()
+  two1 = Constant<value = int64[1] {2}>()
+  first = Slice(q, zero1, one1, two1)
+  t = MatMul(first, k)
+  t1 = Add(t, causal)
+  p2 = Softmax(t1)
+  b = MatMul(p2, v)
+  ones = Constant<value = float[3, 1] {0.5, 0.5, 0.5}>()
+  t2 = Mul(t, ones)
+  p3 = Softmax(t2)
+  c = MatMul(p3, v)
+  t3 = Add(t, shown)
+  p4 = Softmax(t3)
+  d = MatMul(p4, v)
+}""", {"causal": np.triu(np.full((3, 5), -np.inf, np.float32), 1),
+       "shown": np.array([0, -np.inf, 0, -np.inf, -np.inf], np.float32)}, {"batch": 2}, {}),
+
+    "attention24": (head(24) + """
+attention24 (float[batch, 4, 3, 6] q, float[batch, 2, 5, 6] k, float[batch, 2, 5, 6] v, bool[3, 5] seen) =>
+    (float[batch, 4, 3, 6] a, float[batch, 4, 3, 6] b) {
+  a = Attention<softcap = 0.5>(q, k, v)
+  b = Attention(q, k, v, seen)
+}""", {}, {"batch": 2}, {"seen": [True, True, False, True, False]}),
 }
