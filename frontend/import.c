@@ -59,14 +59,15 @@ bool mw_import_flat(MwArena *arena, const MwSource *source, MwText *text, MwDiag
     return true;
 }
 
-bool mw_import_source(MwArena *arena, const MwSource *source, MwText *text, MwDiags *diags)
+bool mw_import_source(MwArena *arena, const MwSource *source, bool keeps_batch, MwText *text,
+                      MwDiags *diags)
 {
     MwItems flat = {0};
     const MwGraph *graph = read_flat(arena, source, &flat, diags);
     if (!graph)
         return false;
     MwText written = {.arena = arena};
-    if (!write_outline(arena, graph, &flat, source->name, true, &written) &&
+    if ((keeps_batch || !write_outline(arena, graph, &flat, source->name, true, &written)) &&
         !write_outline(arena, graph, &flat, source->name, false, &written)) {
         mw_diag_warning(diags, mw_span_none(),
                         "%s: no structure was found that means the same model, which is a fault of "
@@ -85,7 +86,7 @@ bool mw_import_file(MwArena *arena, const char *path, MwText *text, MwDiags *dia
     *source = (MwSource){.name = path};
     source->text = mw_file_read(arena, path, &source->bytes);
     if (source->text)
-        return mw_import_source(arena, source, text, diags);
+        return mw_import_source(arena, source, false, text, diags);
     mw_diag_error(diags, mw_span_none(), "cannot read %s: %s", path, strerror(errno));
     return false;
 }

@@ -75,6 +75,7 @@ typedef struct {
     MW_VEC(MwOnnxNode *) nodes;
     MwOnnxSymbols symbols;
     const MwOnnxSymbols *given; /* sizes whose defaults are given */
+    bool has_fixed_batch;       /* the first size of an input is a symbol that is its default */
 } MwOnnxGraph;
 
 /* ---- read.c ---- */

@@ -257,6 +257,7 @@ static void collect_outputs(MwOnnxImport *import, MwOnnxModel *model)
 {
     const MwOnnxGraph *graph = import->graph;
     model->output_count = graph->outputs.count;
+    model->has_fixed_batch = graph->has_fixed_batch;
     model->outputs = MW_NEW(import->arena, MwOnnxOutput, graph->outputs.count);
     for (int i = 0; i < graph->outputs.count; i++) {
         const MwOnnxShape *shape = &graph->outputs.at[i]->shape;

@@ -35,6 +35,7 @@ typedef struct {
     size_t map_bytes;
     int output_count;
     MwOnnxOutput *outputs;
+    bool has_fixed_batch; /* the file leaves the batch open, but its number decides something */
 } MwOnnxModel;
 
 typedef struct {

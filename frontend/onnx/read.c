@@ -127,9 +127,10 @@ static MwOnnxDim symbol_dim(MwOnnxGraph *graph, const char *param, bool is_batch
     const char *name = mw_onnx_clean_name(graph->interner, param);
     const MwOnnxSymbol *symbol = symbol_named(graph, name, is_batch);
     const int index = (int)(symbol - graph->symbols.at);
-    return symbol->is_fixed || index >= MW_ONNX_MAX_SYMBOLS
-               ? mw_onnx_dim(symbol->value)
-               : mw_onnx_dim_symbol(index, symbol->value);
+    if (!symbol->is_fixed && index < MW_ONNX_MAX_SYMBOLS)
+        return mw_onnx_dim_symbol(index, symbol->value);
+    graph->has_fixed_batch |= is_batch;
+    return mw_onnx_dim(symbol->value);
 }
 
 static bool read_dim(MwOnnxGraph *graph, MwOnnxValue *value, int i, const MwOnnx__Dimension *dim)

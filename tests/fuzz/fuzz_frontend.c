@@ -56,7 +56,7 @@ static void check_prints(MwArena *arena, const MwSource *source)
 static void check_outline(MwArena *arena, const MwSource *source)
 {
     MwText text = {.arena = arena};
-    MW_ASSERT(mw_import_source(arena, source, &text, mw_diags_new(arena)));
+    MW_ASSERT(mw_import_source(arena, source, false, &text, mw_diags_new(arena)));
     const MwSource outline = {.name = "outline", .text = text.at, .bytes = text.bytes};
     MW_ASSERT(mw_graph_parse(arena, mw_interner_new(arena), &outline, NULL, 0,
                              mw_diags_new(arena)) != NULL);

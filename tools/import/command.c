@@ -100,8 +100,9 @@ static bool import_onnx(const Options *options, MwOnnxModel *model, MwText *text
         return false;
     MwSource *flat = MW_NEW(options->arena, MwSource, 1); /* diagnostics point into it */
     *flat = (MwSource){.name = options->model, .text = model->text, .bytes = model->bytes};
-    const bool good =
-        (options->is_flat ? mw_import_flat : mw_import_source)(options->arena, flat, text, diags);
+    const bool good = options->is_flat ? mw_import_flat(options->arena, flat, text, diags)
+                                       : mw_import_source(options->arena, flat,
+                                                          model->has_fixed_batch, text, diags);
     if (options->train)
         mw_train_text_move(&train, flat, diags);
     return good;
