@@ -117,7 +117,7 @@ shapes (float[batch, 4, 6] x) => (float[batch, 3, n] y, float[batch, p, 4] z, fl
        "axes": np.array([1, 3]), "one2": np.array([1])}, {"batch": 2}, {}),
 
     "images": (head() + """
-images (float[batch, 4, 9, 8] x) => (float[batch, 6, h, w] y, float[batch, 4] p, float[batch, 3, u, v] t) {
+images (float[2, 4, 9, 8] x) => (float[2, 6, h, w] y, float[2, 4] p, float[2, 3, u, v] t) {
   y0 = Conv<kernel_shape = [3, 3], pads = [1, 0, 1, 2], strides = [2, 1]>(x, filter, bias)
   y1 = Relu(y0)
   y2 = Conv<group = 2, strides = [2, 1], auto_pad = "SAME_UPPER">(y1, grouped)
@@ -136,7 +136,18 @@ images (float[batch, 4, 9, 8] x) => (float[batch, 6, h, w] y, float[batch, 4] p,
   t = Resize<mode = "linear">(t1, , , sizes)
 }""", {"filter": (6, 4, 3, 3), "bias": (6,), "grouped": (6, 3, 3, 3), "scale": (6,), "shift": (6,), "mean": (6,),
        "variance": np.linspace(0.5, 2, 6, dtype=np.float32), "gain": (6, 1, 1), "spread": (4, 3, 3, 2),
-       "bias3": (3,), "sizes": np.array([2, 3, 11, 9])}, {"batch": 2}, {}),
+       "bias3": (3,), "sizes": np.array([2, 3, 11, 9])}, {}, {}),
+
+    "fixed_batch": (head() + """
+fixed_batch (float[batch, 3] x) => (float[n, 3] y, float[2, 3] z) {
+  first = Constant<value = int64[1] {-1}>()
+  end = Constant<value = int64[1] {-9}>()
+  zero = Constant<value = int64[1] {0}>()
+  step = Constant<value = int64[1] {-2}>()
+  y = Slice(x, first, end, zero, step)
+  ids = Constant<value = int64[2] {1, 0}>()
+  z = Gather(x, ids)
+}""", {}, {"batch": 3}, {}),
 
     "signals": (head() + """
 signals (float[batch, 3, 12] x, float[batch, 2, 4, 4, 5] y) => (float[batch, 5, n] z, float[batch, 3, a, b, c] w,
