@@ -253,7 +253,7 @@ static void collect_map(MwOnnxImport *import, MwOnnxModel *model)
     model->map_bytes = map.bytes;
 }
 
-static void collect_outputs(MwOnnxImport *import, MwOnnxModel *model)
+static void collect_outputs(MwOnnxImport *import, const char **names, MwOnnxModel *model)
 {
     const MwOnnxGraph *graph = import->graph;
     model->output_count = graph->outputs.count;
@@ -262,7 +262,7 @@ static void collect_outputs(MwOnnxImport *import, MwOnnxModel *model)
     for (int i = 0; i < graph->outputs.count; i++) {
         const MwOnnxShape *shape = &graph->outputs.at[i]->shape;
         MwOnnxOutput *output = &model->outputs[i];
-        output->name = mw_onnx_clean_name(import->interner, graph->outputs.at[i]->name);
+        output->name = names[i];
         output->type = shape->type;
         output->rank = shape->rank;
         for (int d = 0; d < shape->rank; d++)
@@ -294,12 +294,12 @@ static bool finish(MwOnnxImport *import, MwOnnxModel *model)
         return false;
     MW_ASSERT(outputs); /* what made them bad was reported */
     MwText text = {.arena = import->arena};
-    mw_onnx_print(&text, import, outputs);
+    const char **names = mw_onnx_print(&text, import, outputs);
     model->text = text.at;
     model->bytes = text.bytes;
     collect_weights(import, model);
     collect_map(import, model);
-    collect_outputs(import, model);
+    collect_outputs(import, names, model);
     return true;
 }
 

@@ -291,39 +291,39 @@ static void print_sizes(Printer *printer)
     mw_text_add(printer->text, any ? "\n" : "");
 }
 
-/* Names of outputs, which values between may not have: those of the file, unless an input or weight
- * has it. */
-static const char **name_outputs(Printer *printer, MwOnnxTerm *const *outputs)
+/* The names of outputs, which no value of the model gets then: that of a tensor that is one, else
+ * that of the file. */
+static const char **reserve_outputs(Printer *printer, MwOnnxTerm *const *outputs)
 {
     const MwOnnxGraph *graph = printer->import->graph;
     const char **names = MW_NEW(printer->import->arena, const char *, graph->outputs.count);
     for (int i = 0; i < graph->outputs.count; i++) {
-        names[i] = mw_onnx_clean_name(printer->import->interner, graph->outputs.at[i]->name);
-        if (outputs[i]->name != names[i])
-            names[i] = new_name(printer, "", names[i]);
+        const char *name =
+            mw_onnx_clean_name(printer->import->interner, graph->outputs.at[i]->name);
+        const bool is_named = outputs[i]->name == name;
+        names[i] = is_named ? name : mw_onnx_unique_name(printer->import, name);
     }
     return names;
 }
 
 /* `output logits = h.head`, or what has the name already. */
-static void print_outputs(Printer *printer, MwOnnxTerm *const *outputs, const char *const *names)
+static void print_outputs(Printer *printer, MwOnnxTerm *const *outputs, const char **names)
 {
-    for (int i = 0; i < printer->import->graph->outputs.count; i++) {
-        mw_text_printf(printer->text, "  output %s", names[i]);
-        if (outputs[i]->name != names[i])
-            mw_text_printf(printer->text, " = %s", outputs[i]->name);
-        mw_text_add(printer->text, "\n");
-    }
+    for (int i = 0; i < printer->import->graph->outputs.count; i++)
+        if (outputs[i]->name == names[i])
+            mw_text_printf(printer->text, "  output %s\n", names[i]);
+        else
+            mw_text_printf(printer->text, "  output %s = %s\n", names[i], outputs[i]->name);
 }
 
-void mw_onnx_print(MwText *text, MwOnnxImport *import, MwOnnxTerm *const *outputs)
+const char **mw_onnx_print(MwText *text, MwOnnxImport *import, MwOnnxTerm *const *outputs)
 {
     Printer printer = {.text = text, .import = import};
+    const char **names = reserve_outputs(&printer, outputs);
     find_uses(import, outputs);
     hoist_shared(import);
     decide_places(&printer, outputs);
     print_sizes(&printer);
-    const char **names = name_outputs(&printer, outputs);
     mw_text_printf(text, "model %s {\n", mw_onnx_clean_name(import->interner, import->graph->name));
     print_declarations(&printer, MW_ONNX_TERM_INPUT);
     print_declarations(&printer, MW_ONNX_TERM_WEIGHT);
@@ -331,4 +331,5 @@ void mw_onnx_print(MwText *text, MwOnnxImport *import, MwOnnxTerm *const *output
     print_values(&printer);
     print_outputs(&printer, outputs, names);
     mw_text_add(text, "}\n");
+    return names;
 }

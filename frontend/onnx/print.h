@@ -7,7 +7,8 @@
 
 /* Adds the model, without what no output needs. `outputs` are the terms of the graph's outputs. A
  * term that one term of its module uses is printed within it, in brackets
- * whether it needs them or not, unless the expression gets long. */
-void mw_onnx_print(MwText *text, MwOnnxImport *import, MwOnnxTerm *const *outputs);
+ * whether it needs them or not, unless the expression gets long. The result are the names of the
+ * outputs. */
+const char **mw_onnx_print(MwText *text, MwOnnxImport *import, MwOnnxTerm *const *outputs);
 
 #endif

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* LSTM and GRU, as scans of the language. What the gates take of the inputs is computed for all
- * steps before the scan. */
+/* LSTM, GRU and RNN, as scans of the language. What the gates take of the inputs is computed for
+ * all steps before the scan. */
 #include "frontend/onnx/operators.h"
 #include "frontend/onnx/shapes.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_GATES = 4 };
 
+/* Where the reset of a GRU multiplies: what the candidate takes of the state, or the state. */
+typedef enum { LSTM, GRU_RESET_AFTER, GRU_RESET_BEFORE, RNN } CellKind;
+
 /* One direction of a recurrence, and the sizes that all share. */
 typedef struct {
-    bool is_lstm, reverse;
+    CellKind kind;
+    const char *activation; /* of an RNN: a function of the language */
+    bool reverse;
     int gates, direction, directions;
     MwOnnxDim batch, steps, inputs, width; /* width: of the state */
     MwType type;
@@ -73,7 +79,7 @@ static Biases biases_of(MwOnnxImport *import, const Cell *cell, MwOnnxValue *val
         return biases;
     const int64_t width = cell->width.value, all = cell->gates * width;
     MwOnnxTerm *input = weight_of(import, cell, value, "bias_ih", (const int64_t[]){0, all});
-    if (cell->is_lstm) {
+    if (cell->kind != GRU_RESET_AFTER) {
         biases.sum = mw_onnx_emit2(
             import, &input->shape, "#0 + #1", input,
             weight_of(import, cell, value, "bias_hh", (const int64_t[]){all, 2 * all}));
@@ -108,9 +114,9 @@ static MwOnnxTerm *initial_of(MwOnnxImport *import, const Cell *cell, MwOnnxValu
 
 /* ---- The scan ---- */
 
-/* Names of the scan: @0 is all states, @1 the state, @2 the memory, @3 the element; the others are
- * gates. Operands: $0 what gates take of the inputs, $1 the weights of states, $2 and $3 what the
- * state and the memory begin as, $4 the bias of states. */
+/* Names of the scans: @0 is all states, @1 the state, of an LSTM @2 the memory; the element and the
+ * gates follow. Operands: $0 what gates take of the inputs, $1 the weights of states, $2 what the
+ * state begins as, $3 what the memory begins as, the bias of states, or more weights of states. */
 static const char *const lstm_locals[] = {"states", "state", "memory", "gates", "i", "o", "f", "g"};
 static const char lstm_text[] = "@1 = $2\n"
                                 "@2 = $3\n"
@@ -133,6 +139,52 @@ static const char gru_text[] = "@1 = $2\n"
                                "  collect @0 = @1\n"
                                "}";
 
+static const char *const before_locals[] = {"states", "state", "z",   "gates", "z_x",
+                                            "r_x",    "n_x",   "z_h", "r_h"};
+/* It multiplies the state; the form of the paper (Cho et al. 2014). */
+static const char before_text[] =
+    "@1 = $2\n"
+    "scan $0 as @3%s {\n"
+    "  @4, @5, @6 = split(@3, 3)\n"
+    "  @7, @8 = split(einsum(\"bk,nk->bn\", @1, $1), 2)\n"
+    "  @2 = sigmoid(@4 + @7)\n"
+    "  @1 = (1 - @2) * tanh(@6 + einsum(\"bk,nk->bn\", sigmoid(@5 + @8) * @1, $3)) + @2 * @1\n"
+    "  collect @0 = @1\n"
+    "}";
+
+static const char *const rnn_locals[] = {"states", "state", "sum"};
+static const char rnn_text[] = "@1 = $2\n"
+                               "scan $0 as @2%s {\n"
+                               "  @1 = %s(@2 + einsum(\"bk,nk->bn\", @1, $1))\n"
+                               "  collect @0 = @1\n"
+                               "}";
+
+/* The statements of a cell, and their names. */
+static const char *scan_text(MwOnnxImport *import, const Cell *cell, bool has_bias,
+                             MwOnnxTerm *scan)
+{
+    const char *how = cell->reverse ? " with reverse = true" : "";
+    switch (cell->kind) {
+    case LSTM:
+        scan->locals = lstm_locals;
+        scan->local_count = MW_COUNT(lstm_locals);
+        return mw_onnx_text(import, lstm_text, how);
+    case GRU_RESET_AFTER:
+        scan->locals = gru_locals;
+        scan->local_count = MW_COUNT(gru_locals);
+        return mw_onnx_text(import, gru_text, how, has_bias ? " + $3" : "");
+    case GRU_RESET_BEFORE:
+        scan->locals = before_locals;
+        scan->local_count = MW_COUNT(before_locals);
+        return mw_onnx_text(import, before_text, how);
+    case RNN:
+        scan->locals = rnn_locals;
+        scan->local_count = MW_COUNT(rnn_locals);
+        return mw_onnx_text(import, rnn_text, how, cell->activation);
+    }
+    MW_UNREACHABLE();
+}
+
 /* What the gates take of the inputs, [batch, steps, gates * width]. */
 static MwOnnxTerm *gates_of(MwOnnxImport *import, const Cell *cell, const MwOnnxNode *node,
                             MwOnnxTerm *bias)
@@ -150,30 +202,42 @@ static MwOnnxTerm *gates_of(MwOnnxImport *import, const Cell *cell, const MwOnnx
                         operands, bias ? 3 : 2);
 }
 
+/* $3 of the statements; NULL: they have none. */
+static MwOnnxTerm *fourth_of(MwOnnxImport *import, const Cell *cell, const MwOnnxNode *node,
+                             const Biases *biases)
+{
+    const int64_t rows[] = {2 * cell->width.value, 3 * cell->width.value};
+    switch (cell->kind) {
+    case LSTM:
+        return initial_of(import, cell, mw_onnx_input(node, 6));
+    case GRU_RESET_AFTER:
+        return biases->apart;
+    case GRU_RESET_BEFORE:
+        return weight_of(import, cell, node->inputs[2], "weight_hn", rows);
+    case RNN:
+        return NULL;
+    }
+    MW_UNREACHABLE();
+}
+
 static CellResults run_cell(MwOnnxImport *import, const Cell *cell, const MwOnnxNode *node)
 {
     const Biases biases = biases_of(import, cell, mw_onnx_input(node, 3));
-    const int64_t rows[] = {0, cell->gates * cell->width.value};
-    MwOnnxTerm *operands[5] = {gates_of(import, cell, node, biases.sum),
+    const int gates = cell->kind == GRU_RESET_BEFORE ? 2 : cell->gates;
+    const int64_t rows[] = {0, gates * cell->width.value};
+    MwOnnxTerm *operands[4] = {gates_of(import, cell, node, biases.sum),
                                weight_of(import, cell, node->inputs[2], "weight_hh", rows),
                                initial_of(import, cell, mw_onnx_input(node, 5)),
-                               cell->is_lstm ? initial_of(import, cell, mw_onnx_input(node, 6))
-                                             : biases.apart,
-                               cell->is_lstm ? NULL : biases.apart};
+                               fourth_of(import, cell, node, &biases)};
     for (int i = 0; i < 4; i++)
         if (operands[i])
             operands[i]->alone = true; /* it is computed before the scan */
-    const char *how = cell->reverse ? " with reverse = true" : "";
-    const char *text = cell->is_lstm
-                           ? mw_onnx_text(import, lstm_text, how)
-                           : mw_onnx_text(import, gru_text, how, biases.apart ? " + $3" : "");
     const MwOnnxDim all[] = {cell->batch, cell->steps, cell->width},
                     one[] = {cell->batch, cell->width};
     const MwOnnxShape states = mw_onnx_shape_new(cell->type, 3, all),
                       last = mw_onnx_shape_new(cell->type, 2, one);
-    MwOnnxTerm *scan = mw_onnx_emit(import, &states, text, operands, operands[3] ? 4 : 3);
-    scan->locals = cell->is_lstm ? lstm_locals : gru_locals;
-    scan->local_count = cell->is_lstm ? MW_COUNT(lstm_locals) : MW_COUNT(gru_locals);
+    MwOnnxTerm *scan = mw_onnx_emit(import, &states, NULL, operands, operands[3] ? 4 : 3);
+    scan->text = scan_text(import, cell, operands[3] != NULL, scan);
     scan->parts = scan->local_count;
     return (CellResults){.states = mw_onnx_emit_part(import, &states, scan, 0),
                          .last = mw_onnx_emit_part(import, &last, scan, 1),
@@ -182,10 +246,49 @@ static CellResults run_cell(MwOnnxImport *import, const Cell *cell, const MwOnnx
 
 /* ---- The operators ---- */
 
-static bool check_attributes(MwOnnxImport *import, const MwOnnxNode *node, const Cell *cell)
+/* Whether text i of a list is `text`, in capital letters or not. */
+static bool is_text(const MwOnnx__AttributeProto *list, int i, const char *text)
 {
-    static const char *const others[] = {"activations", "activation_alpha", "activation_beta",
-                                         "clip"};
+    const ProtobufCBinaryData *given = &list->strings[i];
+    return given->len == strlen(text) &&
+           strncasecmp((const char *)given->data, text, given->len) == 0;
+}
+
+/* Whether the activations of all directions are the usual ones; of an RNN, one that the language
+ * has. */
+static bool check_activations(const MwOnnxNode *node, Cell *cell)
+{
+    static const char *const usual[] = {"Sigmoid", "Tanh", "Tanh"};
+    static const struct {
+        const char *onnx, *function;
+    } of_rnn[] = {{"Tanh", "tanh"}, {"Relu", "relu"}, {"Sigmoid", "sigmoid"}};
+    const MwOnnx__AttributeProto *list = mw_onnx_attribute(node, "activations");
+    const int each = cell->kind == LSTM ? 3 : cell->kind == RNN ? 1 : 2;
+    cell->activation = "tanh";
+    if (!list)
+        return true;
+    if (list->n_strings != (size_t)(each * cell->directions))
+        return false;
+    if (cell->kind != RNN) {
+        for (int i = 0; i < each * cell->directions; i++)
+            if (!is_text(list, i, usual[i % each]))
+                return false;
+        return true;
+    }
+    for (int row = 0; row < MW_COUNT(of_rnn); row++)
+        if (is_text(list, 0, of_rnn[row].onnx) &&
+            is_text(list, cell->directions - 1, of_rnn[row].onnx)) {
+            cell->activation = of_rnn[row].function;
+            return true;
+        }
+    return false;
+}
+
+static bool check_attributes(MwOnnxImport *import, const MwOnnxNode *node, Cell *cell)
+{
+    static const char *const others[] = {"activation_alpha", "activation_beta", "clip"};
+    if (!check_activations(node, cell))
+        return mw_onnx_refuse(import, node, "attribute activations");
     for (int i = 0; i < MW_COUNT(others); i++)
         if (mw_onnx_attribute(node, others[i]))
             return mw_onnx_refuse(import, node, "attribute %s", others[i]);
@@ -193,8 +296,6 @@ static bool check_attributes(MwOnnxImport *import, const MwOnnxNode *node, const
         return mw_onnx_refuse(import, node, "attribute layout or input_forget");
     if (mw_onnx_input(node, 4) || mw_onnx_input(node, 7))
         return mw_onnx_refuse(import, node, "lengths of sequences, or peepholes");
-    if (!cell->is_lstm && !mw_onnx_int_of(node, "linear_before_reset", 0))
-        return mw_onnx_refuse(import, node, "attribute linear_before_reset = 0");
     return true;
 }
 
@@ -252,16 +353,17 @@ static bool set_last(MwOnnxImport *import, const MwOnnxNode *node, const Cell *c
     return mw_onnx_set(import, node, result, &shape, term, NULL);
 }
 
-static bool recurrence(MwOnnxImport *import, const MwOnnxNode *node, bool is_lstm)
+static bool recurrence(MwOnnxImport *import, const MwOnnxNode *node, CellKind kind, int gates)
 {
-    const MwOnnxShape *x = &node->inputs[0]->shape;
+    const MwOnnxShape *x = &node->inputs[0]->shape, *r = &node->inputs[2]->shape;
     const bool both = mw_onnx_text_is(node, "direction", "forward", "bidirectional");
     const bool back = mw_onnx_text_is(node, "direction", "forward", "reverse");
-    Cell cell = {.is_lstm = is_lstm,
-                 .gates = is_lstm ? 4 : 3,
+    const int64_t width = r->rank == 3 ? r->dim[2].value : 0;
+    Cell cell = {.kind = kind,
+                 .gates = gates,
                  .directions = both ? 2 : 1,
                  .type = x->type,
-                 .width = mw_onnx_dim(mw_onnx_int_of(node, "hidden_size", 0))};
+                 .width = mw_onnx_dim(mw_onnx_int_of(node, "hidden_size", width))};
     if (x->rank != 3 || cell.width.value < 1 || cell.width.value > 1 << 24)
         return mw_onnx_refuse(import, node, "attribute hidden_size, or no sequences");
     cell.steps = x->dim[0];
@@ -277,17 +379,23 @@ static bool recurrence(MwOnnxImport *import, const MwOnnxNode *node, bool is_lst
     }
     set_states(import, node, &cell, results);
     set_last(import, node, &cell, 1, results[0].last, results[1].last);
-    if (is_lstm)
+    if (kind == LSTM)
         set_last(import, node, &cell, 2, results[0].memory, results[1].memory);
     return true;
 }
 
 bool mw_onnx_lstm(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    return recurrence(import, node, true);
+    return recurrence(import, node, LSTM, 4);
 }
 
 bool mw_onnx_gru(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    return recurrence(import, node, false);
+    const bool after = mw_onnx_int_of(node, "linear_before_reset", 0) != 0;
+    return recurrence(import, node, after ? GRU_RESET_AFTER : GRU_RESET_BEFORE, 3);
+}
+
+bool mw_onnx_rnn(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    return recurrence(import, node, RNN, 1);
 }

@@ -330,13 +330,18 @@ attention23 (float[batch, 5, 12] x, bool[5, 5] seen) => (float[batch, 5, 12] y, 
 
     "recurrences": (head() + """
 recurrences (float[batch, 5, 3] x, float[2, batch, 4] h0) => (float[5, 2, batch, 4] a, float[2, batch, 4] b,
-    float[2, batch, 4] c, float[5, 2, batch, 4] d, float[1, batch, 4] e) {
+    float[2, batch, 4] c, float[5, 2, batch, 4] d, float[1, batch, 4] e, float[5, 2, batch, 4] f,
+    float[5, 1, batch, 4] g) {
   steps = Transpose<perm = [1, 0, 2]>(x)
   a, b, c = LSTM<hidden_size = 4, direction = "bidirectional">(steps, w, r, bias, , h0)
   d, d1 = GRU<hidden_size = 4, direction = "bidirectional", linear_before_reset = 1>(steps, w3, r3, bias3)
   e0, e = GRU<hidden_size = 4, direction = "reverse", linear_before_reset = 1>(steps, w1, r1)
+  f = GRU<hidden_size = 4, direction = "bidirectional",
+          activations = ["Sigmoid", "Tanh", "Sigmoid", "Tanh"]>(steps, w4, r4, bias4, , h0)
+  g = RNN<hidden_size = 4, activations = ["Relu"]>(steps, w5, r5, bias5)
 }""", {"w": (2, 16, 3), "r": (2, 16, 4), "bias": (2, 32), "w3": (2, 12, 3), "r3": (2, 12, 4), "bias3": (2, 24),
-       "w1": (1, 12, 3), "r1": (1, 12, 4)}, {"batch": 2}, {}),
+       "w1": (1, 12, 3), "r1": (1, 12, 4), "w4": (2, 12, 3), "r4": (2, 12, 4), "bias4": (2, 24), "w5": (1, 4, 3),
+       "r5": (1, 4, 4), "bias5": (1, 8)}, {"batch": 2}, {}),
 
     "sizes": (head() + """
 sizes (float[batch, length, 4] x, float[7] table) => (float[batch, length, 4] y, float[batch, length] z) {
