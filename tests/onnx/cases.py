@@ -9,6 +9,13 @@ def head(version=17):
     return f'<ir_version: 8, opset_import: ["" : {version}]>\n'
 
 
+def table(function, base, *shape, first=0):
+    """A constant of rotary positions from `first` on: [.., sequence, 4] or [.., sequence, 1, 4]."""
+    angles = np.arange(first, first + max(shape[:-1]))[:, None] * base ** (-np.arange(2) / 2.0)
+    numbers = function(np.concatenate([angles, angles], 1)).astype(np.float32).ravel()
+    return f"Constant<value = float{list(shape)} {{{', '.join(map(str, numbers))}}}>()"
+
+
 CASES = {
     "elementwise": (head() + """
 elementwise (float[batch, 6] x, float[batch, 6] y, bool[batch, 6] b) => (float[batch, 6] z, bool[batch, 6] w) {
@@ -485,4 +492,40 @@ attention24 (float[batch, 4, 3, 6] q, float[batch, 2, 5, 6] k, float[batch, 2, 5
   a = Attention<softcap = 0.5>(q, k, v)
   b = Attention(q, k, v, seen)
 }""", {}, {"batch": 2}, {"seen": [True, True, False, True, False]}),
+
+    "rotary": (head() + f"""
+rotary (float[batch, 2, 3, 4] x, float[batch, 3, 2, 4] y) => (float[batch, 2, 3, 4] a, float[batch, 3, 2, 4] b,
+    float[batch, 2, 3, 4] c, float[batch, 2, 3, 4] d) {{
+  cos = {table(np.cos, 500000.0, 1, 1, 3, 4)}
+  sin = {table(np.sin, 500000.0, 1, 1, 3, 4)}
+  cos_y = {table(np.cos, 10000.0, 3, 1, 4)}
+  sin_y = {table(np.sin, 10000.0, 3, 1, 4)}
+  cos_1 = {table(np.cos, 10000.0, 3, 4, first=1)}
+  sin_1 = {table(np.sin, 10000.0, 3, 4, first=1)}
+""" + """
+  zero = Constant<value = int64[1] {0}>()
+  half = Constant<value = int64[1] {2}>()
+  last = Constant<value = int64[1] {3}>()
+  end = Constant<value = int64[1] {9223372036854775807}>()
+  x1 = Slice(x, zero, half, last)
+  x2 = Slice(x, half, end, last)
+  x3 = Neg(x2)
+  turned = Concat<axis = -1>(x3, x1)
+  a1 = Mul(x, cos)
+  a2 = Mul(turned, sin)
+  a = Add(a1, a2)
+  y1, y2 = Split<axis = 3>(y)
+  y3 = Neg(y2)
+  y4 = Concat<axis = 3>(y3, y1)
+  b1 = Mul(sin_y, y4)
+  b2 = Mul(cos_y, y)
+  b = Add(b1, b2)
+  c1 = Mul(x, cos_1)
+  c2 = Mul(turned, sin_1)
+  c = Add(c1, c2)
+  x4 = Neg(x1)
+  other = Concat<axis = 3>(x2, x4)
+  d2 = Mul(other, sin)
+  d = Add(a1, d2)
+}""", {}, {"batch": 2}, {}),
 }
