@@ -81,7 +81,6 @@ static bool translate(MwOnnxImport *import, const MwOnnxNode *node)
     import->refusals.count = refusals; /* of what was only tried */
     if (mw_onnx_match(import, node))
         return true;
-    import->refusals.count = refusals;
     import->local = local_name(import, node->op);
     if (!row->translate(import, node))
         return false;

@@ -47,6 +47,33 @@ MwOnnxValue *mw_onnx_with_number(const MwOnnxNode *node, double *number)
     return NULL;
 }
 
+int mw_onnx_counts_along(const MwOnnxValue *value, const MwOnnxDim *size)
+{
+    int axis = -1;
+    const MwOnnxShape *shape = &value->shape;
+    for (int i = 0; i < shape->rank; i++)
+        if (!mw_onnx_dim_is(&shape->dim[i], 1)) {
+            if (axis >= 0 || !mw_onnx_dim_equal(&shape->dim[i], size))
+                return -2;
+            axis = i;
+        }
+    if (value->constant) {
+        for (int64_t i = 0; i < value->constant->count; i++)
+            if (value->constant->symbolic || mw_onnx_integer(value->constant, i) != i)
+                return -2;
+        return axis >= 0 || mw_onnx_dim_is(size, 1) ? axis : -2;
+    }
+    const MwOnnxNode *node;
+    while ((node = mw_onnx_made_by(value, "Unsqueeze")) ||
+           (node = mw_onnx_made_by(value, "Reshape")))
+        value = node->inputs[0];
+    double start, step;
+    node = mw_onnx_made_by(value, "Range");
+    const bool counts = node && mw_onnx_constant_number(node->inputs[0], &start) && start == 0 &&
+                        mw_onnx_constant_number(node->inputs[2], &step) && step == 1;
+    return counts && axis >= 0 ? axis : -2;
+}
+
 bool mw_onnx_keeps_shape(MwOnnxImport *import, const MwOnnxNode *node, const MwOnnxValue *value)
 {
     MwOnnxShape shape;
@@ -67,11 +94,13 @@ bool mw_onnx_match(MwOnnxImport *import, const MwOnnxNode *node)
 #define PATTERN(op, name, note) {#op, #name, mw_onnx_match_##name},
 #include "frontend/onnx/patterns.def"
     };
-    for (int i = 0; i < MW_COUNT(patterns); i++)
+    const int refusals = import->refusals.count;
+    bool found = false;
+    for (int i = 0; i < MW_COUNT(patterns) && !found; i++)
         if (strcmp(patterns[i].op, node->op) == 0) {
             import->local = patterns[i].name;
-            if (patterns[i].match(import, node))
-                return true;
+            found = patterns[i].match(import, node);
+            import->refusals.count = refusals; /* of what was only tried */
         }
-    return false;
+    return found;
 }

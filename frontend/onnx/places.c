@@ -7,35 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* Whether a value counts 0, 1, 2, .. along one of its dimensions, which has `size` elements, and
- * has no other but of size 1: which. -1: the size is 1, and so are all. -2: it does not. */
-static int counts_along(const MwOnnxValue *value, const MwOnnxDim *size)
-{
-    int axis = -1;
-    const MwOnnxShape *shape = &value->shape;
-    for (int i = 0; i < shape->rank; i++)
-        if (!mw_onnx_dim_is(&shape->dim[i], 1)) {
-            if (axis >= 0 || !mw_onnx_dim_equal(&shape->dim[i], size))
-                return -2;
-            axis = i;
-        }
-    if (value->constant) {
-        for (int64_t i = 0; i < value->constant->count; i++)
-            if (value->constant->symbolic || mw_onnx_integer(value->constant, i) != i)
-                return -2;
-        return axis >= 0 || mw_onnx_dim_is(size, 1) ? axis : -2;
-    }
-    const MwOnnxNode *node;
-    while ((node = mw_onnx_made_by(value, "Unsqueeze")) ||
-           (node = mw_onnx_made_by(value, "Reshape")))
-        value = node->inputs[0];
-    double start, step;
-    node = mw_onnx_made_by(value, "Range");
-    const bool counts = node && mw_onnx_constant_number(node->inputs[0], &start) && start == 0 &&
-                        mw_onnx_constant_number(node->inputs[2], &step) && step == 1;
-    return counts && axis >= 0 ? axis : -2;
-}
-
 /* Index d of constant indices [.., depth]. */
 static MwOnnxValue *index_of_constant(MwOnnxImport *import, const MwOnnxValue *ids, int d)
 {
@@ -72,7 +43,7 @@ static MwOnnxValue *index_of(MwOnnxImport *import, const MwOnnxValue *ids, int d
 static bool names_places(const MwOnnxValue *index, const MwOnnxDim *size, const MwOnnxShape *shape,
                          int *axis)
 {
-    *axis = counts_along(index, size);
+    *axis = mw_onnx_counts_along(index, size);
     if (*axis != -2 || !index->constant || index->constant->symbolic)
         return *axis != -2;
     /* stretched already: the same along all dimensions but one */
@@ -151,7 +122,7 @@ static bool counts_by(MwOnnxValue *value, const MwOnnxDim *size, const MwOnnxDim
     const MwOnnxNode *product = mw_onnx_made_by(value, "Mul");
     MwOnnxValue *count = product ? mw_onnx_with_number(product, &number) : NULL;
     if (count && fabs(number) < 0x1p53 && mw_onnx_dim_is(step, (int64_t)number)) {
-        *axis = counts_along(count, size);
+        *axis = mw_onnx_counts_along(count, size);
         return *axis != -2;
     }
     *axis = -1; /* all rows are one */
@@ -179,14 +150,14 @@ bool mw_onnx_match_spread(MwOnnxImport *import, const MwOnnxNode *node)
     int axis[2] = {-1, -1};
     const MwOnnxNode *sum = mw_onnx_made_by(ids, "Add");
     for (int i = 0; sum && i < 2; i++) {
-        axis[1] = counts_along(sum->inputs[i], &x->shape.dim[1]);
+        axis[1] = mw_onnx_counts_along(sum->inputs[i], &x->shape.dim[1]);
         if (axis[1] != -2 &&
             counts_by(sum->inputs[1 - i], &x->shape.dim[0], &x->shape.dim[1], &axis[0]) &&
             spreads(&shape, &x->shape, axis))
             return set_spread(import, node, x, &shape, axis);
     }
     axis[0] = -1; /* one row */
-    axis[1] = counts_along(ids, &all);
+    axis[1] = mw_onnx_counts_along(ids, &all);
     return axis[1] != -2 && mw_onnx_dim_is(&x->shape.dim[0], 1) &&
            spreads(&shape, &x->shape, axis) && set_spread(import, node, x, &shape, axis);
 }

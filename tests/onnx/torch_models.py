@@ -66,16 +66,17 @@ def plain(model):
     return model
 
 
-def export(model, inputs, names, dynamo):
+def export(model, inputs, names, dynamo, *open_sizes):
+    """With an open batch; `open_sizes` names those that follow it."""
     data = io.BytesIO()
     torch.manual_seed(0)
     model = randomized(model)
     common = dict(input_names=names, output_names=["y"])
     if dynamo:
-        batch = torch.export.Dim("batch")
+        dims = dict(enumerate(torch.export.Dim(size) for size in ("batch", *open_sizes)))
         program = torch.onnx.export(model, tuple(torch.cat([x, x]) for x in inputs), dynamo=True,
-                                    dynamic_shapes=({0: batch},) if not isinstance(model, Outputs)
-                                    else (tuple({0: batch} for _ in inputs),), **common)
+                                    dynamic_shapes=(dims,) if not isinstance(model, Outputs)
+                                    else (tuple(dims for _ in inputs),), **common)
         return plain(program.model_proto)
     torch.onnx.export(model, inputs, data, dynamo=False, opset_version=17,
                       dynamic_axes={name: {0: "batch"} for name in names}, **common)
@@ -105,11 +106,12 @@ def bert(dynamo):
                   (ids(6, 11), torch.ones(1, 6, dtype=torch.long)), ["input_ids", "attention_mask"], dynamo)
 
 
-def llama(dynamo):
+def llama(dynamo, *open_sizes):
     config = transformers.LlamaConfig(num_hidden_layers=layers(dynamo), hidden_size=16, num_attention_heads=4, vocab_size=11,
                                       num_key_value_heads=2, intermediate_size=12, max_position_embeddings=8)
     return export(Outputs(transformers.LlamaForCausalLM(config), "input_ids", "attention_mask"),
-                  (ids(6, 11), torch.ones(1, 6, dtype=torch.long)), ["input_ids", "attention_mask"], dynamo)
+                  (ids(6, 11), torch.ones(1, 6, dtype=torch.long)), ["input_ids", "attention_mask"], dynamo,
+                  *open_sizes)
 
 
 def images(dynamo):
@@ -120,3 +122,4 @@ PADDED = {"input_ids": 11, "attention_mask": [1, 1, 1, 1, 1, 0]}
 TORCH_CASES = {f"{build.__name__}_{kind}": (lambda build=build, dynamo=dynamo: build(dynamo), {"batch": 2}, bounds)
                for build, bounds in ((gpt2, PADDED), (bert, PADDED), (llama, PADDED), (images, {}))
                for kind, dynamo in (("script", False), ("dynamo", True))}
+TORCH_CASES["llama_open"] = (lambda: llama(True, "length"), {"batch": 2, "length": 6}, PADDED)
