@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Attention that is made of products and a softmax:
  *
- *     softmax(scale * q @ k + mask) @ v,    q [batch, heads, queries, width], k transposed
+ *     softmax(scale * q @ k + bias + mask) @ v,    q [batch, heads, queries, width], k transposed
  *
  * The factors may stand before or after the product. */
 #include "frontend/onnx/match.h"
@@ -19,6 +19,7 @@ typedef struct {
     MwOnnxDim queries, keys; /* how many there are */
     double scale;
     MwOnnxValue *mask; /* NULL: none */
+    MwOnnxValue *bias; /* what is added to the scores beside the mask; NULL: nothing */
     bool hides;        /* mask is of bool, and false hides: of a `not` where `inverted` */
     bool inverted;
 } Attention;
@@ -74,17 +75,29 @@ static bool match_choice(MwOnnxValue *value, Attention *attention)
     return false;
 }
 
+/* Scores with something that is added, as a bias of positions is. */
+static bool match_biased(MwOnnxValue *value, Attention *attention)
+{
+    const MwOnnxNode *sum = mw_onnx_made_before_casts(value, "Add");
+    for (int i = 0; sum && i < 2; i++)
+        if (match_scores(sum->inputs[i], attention)) {
+            attention->bias = sum->inputs[1 - i];
+            return true;
+        }
+    return false;
+}
+
 /* What stands before the softmax. */
 static bool match_masked(MwOnnxValue *value, Attention *attention)
 {
     if (match_scores(value, attention) || match_choice(value, attention))
         return true;
     const MwOnnxNode *sum = mw_onnx_made_before_casts(value, "Add");
-    for (int i = 0; sum && i < 2; i++)
-        if (match_scores(sum->inputs[i], attention)) {
-            attention->mask = sum->inputs[1 - i];
+    for (int i = 0; sum && i < 2; i++) {
+        attention->mask = sum->inputs[1 - i];
+        if (match_scores(sum->inputs[i], attention) || match_biased(sum->inputs[i], attention))
             return true;
-        }
+    }
     return false;
 }
 
@@ -218,6 +231,25 @@ static MwOnnxTerm *mask_of(MwOnnxImport *import, const Attention *attention)
                                : mask;
 }
 
+/* Adds the sum of mask and bias, which are numbers. */
+static bool add_biased_mask(MwOnnxImport *import, const MwOnnxNode *node,
+                            const Attention *attention, MwText *text, MwOnnxTerm **operands,
+                            int *count)
+{
+    MwOnnxShape shape;
+    const MwType type = attention->q->shape.type;
+    if (attention->mask->shape.type != type || attention->bias->shape.type != type ||
+        !mw_onnx_shape_broadcast(import, node, &attention->bias->shape, &attention->mask->shape,
+                                 &shape) ||
+        shape.rank > 4)
+        return false;
+    operands[*count] =
+        mw_onnx_emit2(import, &shape, "#0 + #1", mw_onnx_term(import, attention->bias),
+                      mw_onnx_term(import, attention->mask));
+    mw_text_printf(text, ", mask = $%d", (*count)++);
+    return true;
+}
+
 /* A mask that is computed as where(condition, 0, -inf) is its condition. */
 static void take_condition(Attention *attention)
 {
@@ -237,12 +269,14 @@ static void take_condition(Attention *attention)
 
 /* Adds the arguments that the mask gives. `operands` are q, k, v, and then the mask, if it is one.
  */
-static bool add_mask(MwOnnxImport *import, Attention *attention, MwText *text,
-                     MwOnnxTerm **operands, int *count)
+static bool add_mask(MwOnnxImport *import, const MwOnnxNode *node, Attention *attention,
+                     MwText *text, MwOnnxTerm **operands, int *count)
 {
     Allowed allowed = {0};
     if (!attention->mask)
         return true;
+    if (attention->bias)
+        return add_biased_mask(import, node, attention, text, operands, count);
     take_condition(attention);
     if (read_mask(import->arena, attention, &allowed)) {
         const int64_t offset = first_row_offset(&allowed);
@@ -357,7 +391,7 @@ bool mw_onnx_match_attention(MwOnnxImport *import, const MwOnnxNode *node)
     int count = 3;
     MwText text = {.arena = import->arena};
     mw_text_add(&text, "sdpa($0, $1, $2");
-    if (!add_mask(import, &attention, &text, operands, &count))
+    if (!add_mask(import, node, &attention, &text, operands, &count))
         return false;
     take_operands(import, &attention, operands);
     add_scale(import, &attention.q->shape.dim[3], attention.scale, &text);
@@ -446,7 +480,7 @@ bool mw_onnx_attention(MwOnnxImport *import, const MwOnnxNode *node)
     const double cap = mw_onnx_float_of(node, "softcap", 0);
     if (cap != 0)
         mw_text_printf(&text, ", soft_cap = %s", mw_onnx_number_text(import, MW_F32, cap));
-    if (!add_mask(import, &attention, &text, operands, &count))
+    if (!add_mask(import, node, &attention, &text, operands, &count))
         return mw_onnx_refuse(import, node, "a mask of another type or rank");
     const MwOnnxDim *width = &operands[0]->shape.dim[3];
     add_scale(import, width, mw_onnx_float_of(node, "scale", 1 / sqrt((double)width->value)),

@@ -277,7 +277,7 @@ activations (float[batch, 6] x) => (float[batch, 6] a, float[batch, 6] b, float[
 
     "attention": (head() + """
 attention (float[batch, 5, 12] x, bool[batch, 1, 1, 5] seen) => (float[batch, 5, 12] y, float[batch, 5, 12] z,
-    float[batch, 5, 12] c) {
+    float[batch, 5, 12] c, float[batch, 5, 12] d) {
   heads = Constant<value = int64[4] {0, 0, 3, 4}>()
   flat = Constant<value = int64[3] {0, 0, 12}>()
   root = Constant<value = float {2.0}>()
@@ -310,6 +310,11 @@ attention (float[batch, 5, 12] x, bool[batch, 1, 1, 5] seen) => (float[batch, 5,
   o4 = MatMul(p3, v)
   o5 = Transpose<perm = [0, 2, 1, 3]>(o4)
   c = Reshape(o5, flat)
+  masked4 = Add(mask, masked3)
+  p4 = Softmax(masked4)
+  o6 = MatMul(p4, v)
+  o7 = Transpose<perm = [0, 2, 1, 3]>(o6)
+  d = Reshape(o7, flat)
 }""", {"wq": (12, 12), "wk": (12, 12), "wv": (12, 12), "bias": (1, 3, 5, 5),
        "causal": np.triu(np.full((1, 1, 5, 5), -np.inf, np.float32), 1)},
         {"batch": 2}, {"seen": [True, True, False, True, False]}),
