@@ -12,9 +12,9 @@ typedef struct {
     const char *map;     /* path; NULL: none */
 } MwImportFiles;
 
-/* Writes the text of the model, its weights and the map of their names. Adds an error where one of them cannot be written;
- * the files that were there before are then unchanged, unless the last step fails, which gives a
- * written file its name. */
+/* Writes the text of the model, its weights and the map of their names. Adds an error where one of
+ * them cannot be written; the files that were there before are then unchanged, unless the last step
+ * fails, which gives a written file its name. */
 void mw_import_write(const MwImportFiles *paths, const MwText *text, const MwOnnxModel *model,
                      MwDiags *diags);
 
