@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/export/onnx.h"
 
+#include "base/file.h"
 #include "codegen/onnx/export.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
@@ -182,11 +183,25 @@ static void write(Export *e, const MwOnnxExport *export)
     mw_weight_files_close(&files);
 }
 
+/* Whether the file is one that the command reads, which is an error. */
+static bool is_read(const Export *e)
+{
+    const MwOnnxOptions *options = e->options;
+    bool is = mw_file_is_same(options->output, options->model);
+    for (int i = 0; i < options->weights.path_count; i++)
+        is |= mw_file_is_same(options->output, options->weights.paths[i]);
+    if (is)
+        mw_diag_error(e->diags, mw_span_none(), "cannot write %s: it is what is exported",
+                      options->output);
+    return is;
+}
+
 void mw_export_onnx(MwArena *arena, const MwOnnxOptions *options, MwDiags *diags)
 {
     Export e = {
         .arena = arena, .options = options, .diags = diags, .interner = mw_interner_new(arena)};
     MwOnnxExport export;
-    if (find_sizes(&e) && load_all(&e) && mw_onnx_export(arena, &e.open, diags, &export))
+    if (!is_read(&e) && find_sizes(&e) && load_all(&e) &&
+        mw_onnx_export(arena, &e.open, diags, &export))
         write(&e, &export);
 }
