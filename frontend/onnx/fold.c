@@ -512,8 +512,8 @@ static const MwOnnxTensor *range_of_integers(MwOnnxImport *import, const MwOnnxT
 {
     const int64_t start = mw_onnx_integer(part[0], 0), step = mw_onnx_integer(part[2], 0);
     int64_t length, count = 0;
-    if (step == 0 || step == INT64_MIN ||
-        __builtin_sub_overflow(mw_onnx_integer(part[1], 0), start, &length))
+    if (step == 0 || __builtin_sub_overflow(mw_onnx_integer(part[1], 0), start, &length) ||
+        length == INT64_MIN)
         return NULL;
     if ((length > 0) == (step > 0) && length != 0)
         count = length / step + (length % step != 0);
