@@ -428,12 +428,28 @@ static MwOutlineLines all_lines(const MwLineWriter *writer)
     return lines;
 }
 
+/* The last component of a path that is a word and no number; "": all are numbers. */
+static const char *last_word(const MwLineWriter *writer, const char *path)
+{
+    const char *end = path + strlen(path), *begin = end;
+    for (;;) {
+        while (begin > path && begin[-1] != '.')
+            begin--;
+        if (begin == path || !isdigit((unsigned char)*begin))
+            break;
+        end = --begin;
+    }
+    return isdigit((unsigned char)*begin)
+               ? ""
+               : mw_intern_n(writer->outliner->interner, begin, (size_t)(end - begin));
+}
+
 /* A size with the count of a repeat, called by what is repeated. */
 static const char *add_size(MwLineWriter *writer, const char *path, int count)
 {
     static const char *const layers[] = {"h", "layer", "layers", "block", "blocks"};
     MwOutliner *outliner = writer->outliner;
-    const char *base = last_component(path), *name;
+    const char *base = last_word(writer, path), *name;
     for (int i = 0; i < MW_COUNT(layers); i++)
         if (!*base || strcmp(base, layers[i]) == 0)
             base = "layers";
