@@ -97,11 +97,12 @@ def triangle(builder: Builder, x: Value, diagonal: int = 0) -> Value:
     return builder.define(f"where({builder.plain(mask)}, {builder.plain(x)}, {zero})")
 
 
-def sample(builder: Builder, function: str, words: str = "") -> Value:
-    """Random numbers in the shape and type of the result."""
+def sample(builder: Builder, function: str, words: str = "",
+           gives: torch.dtype = torch.float32) -> Value:
+    """Random numbers in the shape and type of the result, by a function that gives others."""
     example = builder.node.meta["val"]
     text = f"{function}({list_text(example.shape)}{words})"
-    if example.dtype != torch.float32:
+    if example.dtype != gives:
         text = f"cast({text}, {type_name(example.dtype)})"
     return builder.define(text, hint=function)
 
@@ -118,7 +119,7 @@ def randn(builder: Builder, *, self: Any = None, dtype: Any = None, size: Any = 
 
 @operator("bernoulli.p")
 def bernoulli(builder: Builder, x: Value, p: float = 0.5) -> Value:
-    return sample(builder, "bernoulli", f", {float(p)!r}")
+    return sample(builder, "bernoulli", f", {float(p)!r}", torch.bool)
 
 
 @operator("randint.default", "randint.low", "multinomial.default", "bernoulli.default")
