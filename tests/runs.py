@@ -9,6 +9,7 @@ import pathlib
 import re
 import struct
 import subprocess
+import sys
 
 from tap import Failed
 
@@ -156,6 +157,13 @@ def call(*words, env=None, cwd=None, limit_s=TIME_LIMIT_S):
     if done.returncode:
         raise Failed(f"{' '.join(words)}\nexit {done.returncode}\n{done.stdout}")
     return done.stdout
+
+
+def use_torch_python(script, *words):
+    """Goes on as the Python that TORCH_PYTHON names, which has PyTorch, where this is another one."""
+    other = os.environ.get("TORCH_PYTHON")
+    if other and pathlib.Path(other).absolute() != pathlib.Path(sys.executable).absolute():
+        os.execv(other, [other, script, *words])
 
 
 def refused(words, status, part, **how):
