@@ -28,6 +28,7 @@ MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like)
     for (int i = 0; i < like->trains.count; i++)
         mw_vec_push(graph->arena, &graph->trains, like->trains.at[i]);
     graph->precision = like->precision;
+    graph->roles = like->roles;
     return graph;
 }
 

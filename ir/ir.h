@@ -14,6 +14,7 @@
 
 #include "base/diag.h"
 #include "base/intern.h"
+#include "base/role.h"
 #include "base/spec.h"
 #include "base/tensor.h"
 #include "base/vec.h"
@@ -195,6 +196,7 @@ typedef struct {
     MwOutputs outputs;
     MW_VEC(MwAssign) assigns;
     MW_VEC(MwPin) pins;
+    MwAxisRolePins roles; /* of the mesh axes in products and attention, as pinned; by pins */
     MW_VEC(MwRepeat) repeats;
     /* f32[], by unique interned names: the numbers that a run shows of each step. A loss is one
      * that a train statement minimises; losses come first. The node of a metric runs in the forward
@@ -213,7 +215,8 @@ typedef struct {
 
 /* An empty graph in `arena`. `interner` must outlive it. */
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
-/* A new graph with the name, repeats, precision and train statements of `like`, without metrics. */
+/* A new graph with the name, repeats, precision, train statements and roles of axes of `like`,
+ * without metrics. */
 MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like);
 
 /* A node to be added. */

@@ -26,6 +26,7 @@ typedef struct {
     MwPipelineKind schedule;
     MwRemat remat;
     MwMeshShape mesh;        /* logical mesh of every stage; axis_count 0: the best one */
+    MwAxisRolePins roles;    /* of its axes */
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */
     const char *const *pins; /* texts of `--pin`: "layers.*.mlp.w1=[R, S1]" */
     int pin_count;

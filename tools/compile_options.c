@@ -17,6 +17,7 @@ enum {
     OPTION_BACKEND,
     OPTION_CUDA_ARCH,
     OPTION_MESH,
+    OPTION_ROLES,
     OPTION_PIN,
     OPTION_LAYERS,
     OPTION_MICRO_BATCHES,
@@ -72,6 +73,9 @@ static const struct argp_option plan_options[] = {
      "meshwright was built for)",
      GROUP_RESULT},
     {"mesh", OPTION_MESH, "AxB", 0, "Pin the logical mesh, such as 2x4 (the best of all)",
+     GROUP_PLAN},
+    {"roles", OPTION_ROLES, "ROLE,..", 0,
+     "Pin what products and attention use each axis of --mesh for: data, tensor, expert or context",
      GROUP_PLAN},
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
      "Pin the sharding of the values whose names match, as in 'layers.*.mlp.w1=[R, S1]'; "
@@ -175,6 +179,22 @@ static int64_t parse_bytes(struct argp_state *state, const char *text)
         return (int64_t)bytes;
     argp_error(state, "'%s' is no amount of memory: write 16GB or 512MiB", text);
     return 0;
+}
+
+/* "data,tensor" */
+static MwAxisRolePins parse_roles(struct argp_state *state, const char *text)
+{
+    MwAxisRolePins roles = {.count = 0};
+    for (const char *at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        const size_t length = strcspn(at, ",");
+        if (roles.count == MW_MAX_AXES || !mw_role_parse(at, length, &roles.at[roles.count]))
+            argp_error(state,
+                       "roles are data, tensor, expert or context, one for each of at most %d axes "
+                       "and a comma between, not '%s'",
+                       MW_MAX_AXES, text);
+        roles.count++;
+    }
+    return roles;
 }
 
 static MwType parse_precision(struct argp_state *state, const char *text)
@@ -298,6 +318,9 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
             argp_error(state, "'%s' is no mesh: write 4 or 2x4, of %d axes at most", arg,
                        MW_MAX_AXES);
         return 0;
+    case OPTION_ROLES:
+        compile->roles = parse_roles(state, arg);
+        return 0;
     case OPTION_PIN:
         mw_vec_push(options->arena, &options->pins, arg);
         return 0;
@@ -313,6 +336,10 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
     case OPTION_DUMP_ILP:
         compile->save_ilp = arg;
         return 0;
+    case ARGP_KEY_END:
+        if (compile->roles.count && compile->roles.count != compile->mesh.axis_count)
+            argp_error(state, "--roles has one role for each axis of --mesh");
+        return ARGP_ERR_UNKNOWN;
     default:
         return parse_pipeline_option(compile, key, arg, state);
     }

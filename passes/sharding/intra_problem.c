@@ -9,6 +9,7 @@
 #include "passes/sharding/liveness.h"
 #include "passes/sharding/pins.h"
 #include "passes/sharding/ring.h"
+#include "passes/sharding/role_pins.h"
 
 typedef struct {
     MwArena *arena;
@@ -381,6 +382,7 @@ MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDi
                         .strategies = mw_strategy_table_new(arena, &intra->model),
                         .lives = mw_liveness(arena, graph, query->flight)};
     list_strategies(&b);
+    mw_role_pins_apply(graph, b.strategies, intra->lists);
     intra->pinned = MW_NEW(arena, bool, graph->nodes.count);
     if (!mw_pins_apply(graph, b.strategies, &query->mesh, intra->lists, intra->pinned, diags))
         return NULL;

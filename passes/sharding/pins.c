@@ -128,6 +128,7 @@ static bool parse_pin(MwGraph *graph, const char *text, MwDiags *diags)
 bool mw_pass_pins(MwCompilation *compilation, MwDiags *diags)
 {
     bool ok = true;
+    compilation->graph->roles = compilation->options.roles;
     for (int i = 0; i < compilation->options.pin_count; i++)
         ok = parse_pin(compilation->graph, compilation->options.pins[i], diags) && ok;
     return ok;

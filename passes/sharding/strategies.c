@@ -433,55 +433,47 @@ const MwStrategyList *mw_strategies(MwStrategyTable *table, const MwGraph *graph
     return *list;
 }
 
-/* What a list is restricted to. */
-typedef struct {
-    int64_t result; /* that has the spec; -1: none */
-    MwSpec spec;
-    int64_t ring; /* whether there is one; -1: either */
-} StrategyFilter;
+/* ---- Restricted lists ---- */
 
-static bool passes(const StrategyFilter *filter, const MwStrategy *strategy)
+const MwStrategyList *mw_strategies_kept(MwStrategyTable *table, const MwStrategyList *list,
+                                         const bool *keep)
 {
-    return (filter->result < 0 || mw_spec_equal(strategy->results[filter->result], filter->spec)) &&
-           (filter->ring < 0 || (strategy->ring.ways > 1) == filter->ring);
-}
-
-/* The strategies of `list` that pass, in order; NULL if there are none. */
-static MwStrategyList *restricted(MwStrategyTable *table, const MwStrategyList *list,
-                                  const StrategyFilter *filter)
-{
-    MwStrategyList *kept = MW_NEW(table->arena, MwStrategyList, 1);
-    MwStrategy *at = MW_NEW(table->arena, MwStrategy, list->count);
-    *kept = *list;
-    kept->at = at;
-    kept->count = 0;
+    table->key.count = 0;
+    mw_vec_push(table->arena, &table->key, list->index);
     for (int s = 0; s < list->count; s++)
-        if (passes(filter, &list->at[s]))
-            at[kept->count++] = list->at[s];
-    if (!kept->count)
-        return NULL;
-    kept->index = table->list_count++;
-    return kept;
-}
-
-static const MwStrategyList *strategies_with(MwStrategyTable *table, const MwStrategyList *list,
-                                             const StrategyFilter *filter)
-{
-    int64_t key[] = {list->index, filter->result, (int64_t)filter->spec.bits, filter->ring};
-    void **kept = mw_key_map_at(table->arena, &table->filtered, key, sizeof key);
-    if (!*kept)
-        *kept = restricted(table, list, filter);
+        if (keep[s])
+            mw_vec_push(table->arena, &table->key, s);
+    const int count = table->key.count - 1;
+    if (count == 0 || count == list->count)
+        return count ? list : NULL;
+    void **kept = mw_key_map_at_words(table->arena, &table->filtered, &table->key);
+    if (!*kept) {
+        MwStrategyList *made = mw_arena_dup(table->arena, list, sizeof *list);
+        MwStrategy *at = MW_NEW(table->arena, MwStrategy, count);
+        for (int i = 0; i < count; i++)
+            at[i] = list->at[table->key.at[i + 1]];
+        made->at = at;
+        made->count = count;
+        made->index = table->list_count++;
+        *kept = made;
+    }
     return *kept;
 }
 
 const MwStrategyList *mw_strategies_with_result(MwStrategyTable *table, const MwStrategyList *list,
                                                 int k, MwSpec spec)
 {
-    return strategies_with(table, list, &(StrategyFilter){k, spec, -1});
+    bool *keep = MW_NEW(table->arena, bool, list->count);
+    for (int s = 0; s < list->count; s++)
+        keep[s] = mw_spec_equal(list->at[s].results[k], spec);
+    return mw_strategies_kept(table, list, keep);
 }
 
 const MwStrategyList *mw_strategies_with_ring(MwStrategyTable *table, const MwStrategyList *list,
                                               bool ring)
 {
-    return strategies_with(table, list, &(StrategyFilter){-1, mw_spec_replicated(), ring});
+    bool *keep = MW_NEW(table->arena, bool, list->count);
+    for (int s = 0; s < list->count; s++)
+        keep[s] = (list->at[s].ring.ways > 1) == ring;
+    return mw_strategies_kept(table, list, keep);
 }

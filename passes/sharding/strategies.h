@@ -61,11 +61,14 @@ MwStrategyTable *mw_strategy_table_new(MwArena *arena, const MwCostModel *model)
 /* The strategies of `node` in a fixed order. No two have the same specs. */
 const MwStrategyList *mw_strategies(MwStrategyTable *table, const MwGraph *graph, MwNodeId node,
                                     MwStrategyRole role);
-/* The strategies in `list` that give result `k` the spec `spec`, in order; NULL if there are none.
- * Interned. */
+/* The strategies of `list` for which `keep` is true, in order; NULL if there are none. Lists of the
+ * same strategies are one. */
+const MwStrategyList *mw_strategies_kept(MwStrategyTable *table, const MwStrategyList *list,
+                                         const bool *keep);
+/* Those that give result `k` the spec `spec`. */
 const MwStrategyList *mw_strategies_with_result(MwStrategyTable *table, const MwStrategyList *list,
                                                 int k, MwSpec spec);
-/* The strategies in `list` that have a ring, or those that have none, likewise. */
+/* Those that have a ring, or those that have none. */
 const MwStrategyList *mw_strategies_with_ring(MwStrategyTable *table, const MwStrategyList *list,
                                               bool ring);
 

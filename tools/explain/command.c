@@ -66,7 +66,7 @@ static const char *what_would_win(MwArena *arena, double compute_s, double commu
     if (compute_s > 0 && communication_s < 0)
         return mw_arena_printf(arena, "would win with collectives %.3g times as slow",
                                compute_s / -communication_s);
-    return compute_s + communication_s > 0 ? "costs more" : "";
+    return compute_s + communication_s > 0 ? "costs more" : "costs no more";
 }
 
 /* ---- A value ---- */
@@ -150,16 +150,15 @@ static void explain_layout(MwText *text, MwSession *session, const MwPlan *plan,
                            const MwLayoutWords *words)
 {
     MwDiags *diags = mw_diags_new(text->arena);
-    const MwPlan *other = mw_layout_plan(session, plan, words, diags);
+    const char *options;
+    const MwPlan *other = mw_layout_plan(session, plan, words, &options, diags);
     mw_text_printf(text, "\nwhy not %s?\n", mw_layout_words_text(text->arena, words));
     if (!other) {
         mw_text_printf(text, "  there is no such plan: %s\n", mw_diags_first_error(diags));
         return;
     }
     if (!mw_layout_is_so(other, words))
-        mw_text_printf(text,
-                       "  with inputs laid out so, the best plan shares the devices otherwise: "
-                       "%s. --pin can hold values to more.\n",
+        mw_text_printf(text, "  the best plan of that kind mostly shares the work otherwise: %s\n",
                        mw_inspect_parallelism(text->arena, other));
     double compute_s = 0, communication_s = 0;
     for (int m = 0; m < other->mesh_count; m++) {
@@ -171,16 +170,17 @@ static void explain_layout(MwText *text, MwSession *session, const MwPlan *plan,
         communication_s -= plan->meshes[m].costs.communication_s;
     }
     mw_text_printf(text, "  its step takes %.3f times as long", other->step_s / plan->step_s);
-    if (plan->mesh_count == 1 && other->mesh_count == 1)
+    if (other->step_s == plan->step_s && mw_layout_is_so(plan, words))
+        mw_text_add(text, ": it is what is planned");
+    else if (plan->mesh_count == 1 && other->mesh_count == 1)
         mw_text_printf(text, ": compute %s, communication %s; it %s",
                        mw_seconds_difference_text(text->arena, compute_s),
                        mw_seconds_difference_text(text->arena, communication_s),
                        what_would_win(text->arena, compute_s, communication_s));
-    mw_text_add(text, "\n");
+    mw_text_printf(text, "\n  %s plans it\n", options);
     if (other->step_s < plan->step_s)
-        mw_text_add(
-            text, "  it is the quicker plan: the search compares estimates of layouts, and passed "
-                  "over it; --stages and --mesh take it\n");
+        mw_text_add(text, "  it is the quicker plan: the search compares estimates of layouts, and "
+                          "passed over it\n");
     mw_text_add(text, "\n");
     mw_inspect_summary(text, other);
 }

@@ -15,10 +15,8 @@ MwLayoutWords mw_layout_words(const struct argp_state *state, const char *text)
     for (const char *at = text; *at;) {
         const size_t length = strcspn(at, ","), name = strcspn(at, "=,");
         char number[16];
-        int role = 0;
-        while (role < MW_ROLE_NONE && (strlen(mw_role_name((MwRole)role)) != name ||
-                                       strncmp(mw_role_name((MwRole)role), at, name) != 0))
-            role++;
+        MwRole role = MW_ROLE_NONE;
+        mw_role_parse(at, name, &role);
         const bool is_pipeline =
             name == strlen(pipeline_word) && strncmp(at, pipeline_word, name) == 0;
         if (name == length || (role == MW_ROLE_NONE && !is_pipeline))
@@ -47,12 +45,14 @@ const char *mw_layout_words_text(MwArena *arena, const MwLayoutWords *words)
     return text.bytes ? text.at : "one device";
 }
 
-/* Axis 0 is the slowest link: data first, then experts and context, and tensor last, as people lay
- * them out (Narayanan et al., SC 2021, section 3). Devices that no word has go to data. */
-static bool make_mesh(const MwPlan *plan, const MwLayoutWords *words, MwMeshShape *mesh,
-                      int *data_axis, MwDiags *diags)
+/* Sets the mesh and the roles of its axes. Axis 0 is the slowest link: data first, then experts and
+ * context, and tensor last, as people lay them out (Narayanan et al., SC 2021, section 3). Devices
+ * that no word has go to data. */
+static bool make_mesh(const MwPlan *plan, const MwLayoutWords *words, MwCompileOptions *options,
+                      MwDiags *diags)
 {
     static const MwRole order[] = {MW_ROLE_DATA, MW_ROLE_EXPERT, MW_ROLE_CONTEXT, MW_ROLE_TENSOR};
+    MwMeshShape *mesh = &options->mesh;
     const int devices = plan->rank_count;
     int ways[MW_ROLE_COUNT], named = words->pipeline;
     memcpy(ways, words->ways, sizeof ways);
@@ -65,7 +65,7 @@ static bool make_mesh(const MwPlan *plan, const MwLayoutWords *words, MwMeshShap
     }
     ways[MW_ROLE_DATA] *= devices / named;
     *mesh = (MwMeshShape){0};
-    *data_axis = -1;
+    options->roles = (MwAxisRolePins){.count = 0};
     for (int i = 0; i < MW_COUNT(order); i++) {
         if (ways[order[i]] == 1)
             continue;
@@ -73,49 +73,30 @@ static bool make_mesh(const MwPlan *plan, const MwLayoutWords *words, MwMeshShap
             mw_diag_error(diags, mw_span_none(), "a mesh has at most %d axes", MW_MAX_AXES);
             return false;
         }
-        if (order[i] == MW_ROLE_DATA)
-            *data_axis = mesh->axis_count;
+        options->roles.at[options->roles.count++] = order[i];
         mesh->size[mesh->axis_count++] = ways[order[i]];
     }
-    if (mesh->axis_count == 0)
+    if (mesh->axis_count == 0) {
+        options->roles.at[options->roles.count++] = MW_ROLE_DATA;
         mesh->size[mesh->axis_count++] = 1;
+    }
     return true;
 }
 
-/* Pins the batch of every input to the axis of data, or to none. */
-static void pin_inputs(MwArena *arena, const MwPlan *plan, int data_axis, MwCompileOptions *options)
-{
-    int count = options->pin_count;
-    for (int m = 0; m < plan->mesh_count; m++)
-        count += plan->meshes[m].input_count;
-    const char **pins = MW_NEW(arena, const char *, count);
-    for (int i = 0; i < options->pin_count; i++)
-        pins[i] = options->pins[i];
-    for (int m = 0; m < plan->mesh_count; m++) {
-        for (int i = 0; i < plan->meshes[m].input_count; i++) {
-            const MwPlanInput *input = &plan->meshes[m].inputs[i];
-            char text[MW_SPEC_TEXT_BYTES];
-            MwSpec spec = mw_spec_replicated();
-            if (input->whole || input->global.rank == 0)
-                continue;
-            if (data_axis >= 0)
-                spec = mw_spec_with_dim(spec, 0, (MwAxes)(1 << data_axis));
-            pins[options->pin_count++] = mw_arena_printf(
-                arena, "%s=%s", input->name, mw_spec_text(spec, input->global.rank, text));
-        }
-    }
-    options->pins = pins;
-}
-
 const MwPlan *mw_layout_plan(MwSession *session, const MwPlan *plan, const MwLayoutWords *words,
-                             MwDiags *diags)
+                             const char **text, MwDiags *diags)
 {
     MwCompileOptions options = session->options.compile;
-    int data_axis;
-    if (!make_mesh(plan, words, &options.mesh, &data_axis, diags))
+    MwText words_text = {.arena = session->options.arena};
+    char mesh[MW_MESH_TEXT_BYTES];
+    if (!make_mesh(plan, words, &options, diags))
         return NULL;
     options.stages = words->pipeline;
-    pin_inputs(session->options.arena, plan, data_axis, &options);
+    mw_text_printf(&words_text, "--stages %d --mesh %s --roles ", options.stages,
+                   mw_mesh_text(&options.mesh, mesh));
+    for (int axis = 0; axis < options.roles.count; axis++)
+        mw_text_printf(&words_text, "%s%s", axis ? "," : "", mw_role_name(options.roles.at[axis]));
+    *text = words_text.at;
     return mw_session_plan_with(session, &options, diags);
 }
 

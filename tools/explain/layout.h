@@ -16,10 +16,11 @@ MwLayoutWords mw_layout_words(const struct argp_state *state, const char *text);
 /* "data 4 x tensor 2 x pipeline 4", in `arena`. */
 const char *mw_layout_words_text(MwArena *arena, const MwLayoutWords *words);
 
-/* The best plan on a mesh with an axis for each word, the batch split over the axis of data and
- * over no other. NULL where there is none, after errors that say why. */
+/* The best plan on a mesh with an axis for each word, which has that role in products and
+ * attention. `*text` is the options that plan it. NULL where there is none, after errors that say
+ * why. */
 const MwPlan *mw_layout_plan(MwSession *session, const MwPlan *plan, const MwLayoutWords *words,
-                             MwDiags *diags);
+                             const char **text, MwDiags *diags);
 
 /* Whether each mesh of the plan has as many ways of each role as the words say, by the greatest
  * role of its axes. */

@@ -5,16 +5,6 @@
 
 #include <string.h>
 
-const char *mw_role_name(MwRole role)
-{
-    static const char *const names[MW_ROLE_COUNT] = {[MW_ROLE_DATA] = "data",
-                                                     [MW_ROLE_TENSOR] = "tensor",
-                                                     [MW_ROLE_EXPERT] = "expert",
-                                                     [MW_ROLE_CONTEXT] = "context",
-                                                     [MW_ROLE_NONE] = "replicated"};
-    return names[role];
-}
-
 /* ---- Roles of an axis ---- */
 
 static bool is_one_of(const char *op, const char *const *ops, int count)
@@ -41,46 +31,15 @@ static bool is_weight(const MwPlanMesh *mesh, const MwPlanOperator *op, int i)
     return false;
 }
 
-/* The first dimension that is split over the axis; -1: none is. */
-static int split_dim(MwSpec spec, int rank, int axis)
+static MwRole operator_role(const MwPlanMesh *mesh, const MwPlanOperator *op, bool is_attention,
+                            int axis)
 {
-    for (int d = 0; d < rank; d++)
-        if (mw_spec_dim(spec, d) & (MwAxes)(1 << axis))
-            return d;
-    return -1;
-}
-
-/* Of attention [batch, sequence, heads, ...] the third dimension is the heads'. */
-enum { HEADS = 2 };
-
-static MwRole attention_role(const MwPlanOperator *op, int axis)
-{
-    const int dim = split_dim(op->spec, op->rank, axis);
-    if (dim == 0)
-        return MW_ROLE_DATA;
-    if (dim == HEADS)
-        return MW_ROLE_TENSOR;
-    if (dim > 0)
-        return MW_ROLE_CONTEXT;
-    const MwPlanOperatorOperand *key = &op->operands[1];
-    return split_dim(key->spec, key->rank, axis) >= 0 ? MW_ROLE_CONTEXT : MW_ROLE_NONE;
-}
-
-static MwRole product_role(const MwPlanMesh *mesh, const MwPlanOperator *op, int axis)
-{
-    const int dim = split_dim(op->spec, op->rank, axis);
-    bool splits = false;
-    for (int i = 0; i < op->operand_count; i++) {
-        const MwPlanOperatorOperand *operand = &op->operands[i];
-        const int of_operand = split_dim(operand->spec, operand->rank, axis);
-        splits |= of_operand >= 0;
-        if (of_operand < 0 || !is_weight(mesh, op, i))
-            continue;
-        return of_operand == 0 && dim == 0 && operand->rank > 2 ? MW_ROLE_EXPERT : MW_ROLE_TENSOR;
-    }
-    if (dim == 0)
-        return MW_ROLE_DATA;
-    return dim > 0 || splits ? MW_ROLE_CONTEXT : MW_ROLE_NONE;
+    MwRoleUse use = {.is_attention = is_attention, .spec = op->spec, .rank = op->rank};
+    use.operand_count = mw_min(op->operand_count, MW_ROLE_MOST_OPERANDS);
+    for (int i = 0; i < use.operand_count; i++)
+        use.operands[i] =
+            (MwRoleOperand){op->operands[i].spec, op->operands[i].rank, is_weight(mesh, op, i)};
+    return mw_role_of_axis(&use, axis);
 }
 
 MwAxisRoles mw_inspect_axis_roles(const MwPlanMesh *mesh, int axis)
@@ -94,7 +53,7 @@ MwAxisRoles mw_inspect_axis_roles(const MwPlanMesh *mesh, int axis)
         if (strcmp(op->phase, "forward") != 0 ||
             (!is_attention && !is_one_of(op->op, products, MW_COUNT(products))))
             continue;
-        const MwRole role = is_attention ? attention_role(op, axis) : product_role(mesh, op, axis);
+        const MwRole role = operator_role(mesh, op, is_attention, axis);
         roles.share[role] += op->compute_s;
         all_s += op->compute_s;
     }

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the axes of a mesh are used for, in the words of the literature. A plan knows specs alone;
- * the words follow from how the products and attentions of the forward pass are split, each counted
- * by the time that it computes. */
+/* What the axes of a mesh are used for (base/role.h): by the products and attentions of the forward
+ * pass, each counted by the time that it computes. */
 #ifndef MW_TOOLS_INSPECT_ROLES_H
 #define MW_TOOLS_INSPECT_ROLES_H
 
+#include "base/role.h"
 #include "base/text.h"
 #include "runtime/plan/plan.h"
-
-typedef enum {
-    MW_ROLE_DATA,    /* the batch: dimension 0 of what is no weight */
-    MW_ROLE_TENSOR,  /* a weight, by rows or columns, or the heads of attention */
-    MW_ROLE_EXPERT,  /* a dimension that a weight and the result both begin with */
-    MW_ROLE_CONTEXT, /* the sequence, or space: another dimension of what is no weight */
-    MW_ROLE_NONE,    /* every device computes the same */
-    MW_ROLE_COUNT
-} MwRole;
-
-const char *mw_role_name(MwRole role); /* "data" */
 
 /* The share of the time of products and attention in which an axis has each role; all 0 where a
  * mesh has none of these. */
