@@ -231,23 +231,30 @@ bool mw_nccl_init(MwNccl *nccl, int gpu, double timeout_s, MwFault *fault)
            make_events(nccl, &nccl->messages, fault);
 }
 
-/* False if the communicator is not ready in time. */
-static bool finish_comm(MwNccl *nccl, const MwNcclComm *comm)
+/* Ends all communicators. While one of them settles all are asked for errors, so none is destroyed
+ * before all have ended. False if one fails, or does not settle in time. */
+static bool finalize(MwNccl *nccl)
 {
     MwFault ignored, *fault = &ignored;
-    return MW_NCCL_CALL(nccl, comm, ncclCommFinalize, comm->comm) &&
-           mw_nccl_wait_ready(nccl, comm, "ncclCommFinalize", fault);
+    for (int i = 0; i < nccl->comms.count; i++) {
+        const MwNcclComm *comm = nccl->comms.at[i];
+        if (!MW_NCCL_CALL(nccl, comm, ncclCommFinalize, comm->comm))
+            return false;
+    }
+    for (int i = 0; i < nccl->comms.count; i++)
+        if (!mw_nccl_wait_ready(nccl, nccl->comms.at[i], "ncclCommFinalize", fault))
+            return false;
+    return true;
 }
 
 void mw_nccl_end(MwNccl *nccl, bool aborts)
 {
-    for (int i = 0; i < nccl->comms.count; i++) {
-        const MwNcclComm *comm = nccl->comms.at[i];
-        if (!aborts && !nccl->failed && finish_comm(nccl, comm))
-            ncclCommDestroy(comm->comm);
+    const bool ended = !aborts && !nccl->failed && finalize(nccl);
+    for (int i = 0; i < nccl->comms.count; i++)
+        if (ended)
+            ncclCommDestroy(nccl->comms.at[i]->comm);
         else
-            ncclCommAbort(comm->comm);
-    }
+            ncclCommAbort(nccl->comms.at[i]->comm);
     free_events(&nccl->collectives);
     free_events(&nccl->messages);
 }

@@ -5,10 +5,12 @@
  * error of the communicator, where a GPU might wait for ever. */
 #include "tests/fake_cuda/fake.h"
 
+#include "base/clock.h"
 #include "runtime/plan/collective.h"
 #include "tests/fake_cuda/nccl.h"
 
 #include <mpi.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,10 +56,21 @@ struct ncclComm {
     int phase; /* of being made: 0 hellos, 1 the table, 2 done */
     Batch *held;
     int patience; /* questions until what is held is queued */
-    bool is_aborted;
-    int blocks; /* of its kernels */
+    bool is_aborted, is_destroyed;
+    double finalized_s; /* when it was asked to end; 0: it was not */
+    int blocks;         /* of its kernels */
     ncclResult_t error;
 };
+
+/* How long a communicator takes to end. */
+static const double END_S = 0.03;
+
+/* A call that the library's documentation forbids, which may do anything there. */
+static void forbid(const char *what)
+{
+    fprintf(stderr, "fake NCCL: %s\n", what);
+    abort();
+}
 
 static struct {
     int depth, id_count;
@@ -155,6 +168,8 @@ static bool run_batch(void *state);
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
 {
+    if (comm->is_destroyed)
+        forbid("ncclCommGetAsyncError of a communicator that was destroyed");
     *error = comm->error;
     if (comm->error != ncclSuccess)
         return ncclSuccess;
@@ -173,18 +188,27 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
         fake_queue(comm->held->stream, run_batch, comm->held, sizeof *comm->held);
     free(comm->held);
     comm->held = NULL;
-    *error = ncclSuccess;
+    if (comm->finalized_s == 0 || mw_clock_s() - comm->finalized_s > END_S)
+        *error = ncclSuccess;
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm)
 {
-    return comm->held ? ncclInvalidUsage : ncclSuccess;
+    if (comm->held || comm->finalized_s != 0)
+        return ncclInvalidUsage;
+    comm->finalized_s = mw_clock_s();
+    return ncclInProgress;
 }
 
+/* Its memory stays, so that later calls of it are seen. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
-    free(comm);
+    if (comm->is_destroyed)
+        forbid("ncclCommDestroy of a communicator that was destroyed");
+    if (comm->finalized_s == 0 || mw_clock_s() - comm->finalized_s <= END_S)
+        forbid("ncclCommDestroy of a communicator that has not ended");
+    comm->is_destroyed = true;
     return ncclSuccess;
 }
 
