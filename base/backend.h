@@ -29,6 +29,10 @@ typedef struct {
     bool keeps_objects; /* compiled kernels are kept in a cache */
 } MwBackendInfo;
 
+/* The least compute capability of GPUs that kernels for cuda run on, times 10: they copy to shared
+ * memory without registers (cp.async), and multiply bf16 on tensor cores. */
+enum { MW_CUDA_LEAST_CAPABILITY = 80 };
+
 const MwBackendInfo *mw_backend_info(MwBackendId id);
 /* The backend with that name; NULL if there is none. */
 const MwBackendInfo *mw_backend_named(const char *name);

@@ -47,8 +47,9 @@ typedef struct {
     MwCurve attention_flops;      /* forward */
     MwCurve attention_grad_flops; /* backward */
     double
-        vector_flops; /* FLOP/s of element-wise f32 arithmetic, as `flops` of ir/ops.def counts */
-    double launch_s;  /* fixed cost of one kernel, seconds */
+        vector_flops;  /* FLOP/s of element-wise f32 arithmetic, as `flops` of ir/ops.def counts */
+    double launch_s;   /* fixed cost of one kernel, seconds */
+    double capability; /* compute capability of a GPU, such as 8.0; 0: not known */
     /* processors (SMs) that each compute one tile of a product at a time; 0: one */
     int units;
 } MwDeviceModel;

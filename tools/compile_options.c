@@ -162,9 +162,16 @@ static const char *parse_cuda_arch(struct argp_state *state, const char *text)
 {
     for (const char *at = text;; at++) {
         const size_t digits = strspn(at, "0123456789");
+        const long capability = strtol(at, NULL, 10);
         at += digits + (at[digits] >= 'a' && at[digits] <= 'z');
         if (digits < 2 || digits > 3 || (*at && *at != ','))
             argp_error(state, "--cuda-arch wants compute capabilities like 80,90, not '%s'", text);
+        if (capability < MW_CUDA_LEAST_CAPABILITY)
+            argp_error(state,
+                       "kernels need GPUs of compute capability %d.%d or later, and --cuda-arch "
+                       "has %ld.%ld",
+                       MW_CUDA_LEAST_CAPABILITY / 10, MW_CUDA_LEAST_CAPABILITY % 10,
+                       capability / 10, capability % 10);
         if (!*at)
             return text;
     }

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/cuda/error.h"
 
+#include "base/backend.h"
+
 #include <stdio.h>
 #include <string.h>
 
-/* Appends to the fault how to compile for this GPU. Returns false, for the caller to return. */
+/* Appends to the fault how to compile for this GPU, or that it is too old. Returns false, for the
+ * caller to return. */
 static bool add_capability(int gpu, MwFault *fault)
 {
     int major = 0, minor = 0;
-    const size_t length = strlen(fault->text);
-    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu) == cudaSuccess &&
-        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu) == cudaSuccess)
+    const size_t length = strlen(fault->text), room = sizeof fault->text - length;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu) != cudaSuccess ||
+        cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu) != cudaSuccess)
+        return false;
+    if (10 * major + minor < MW_CUDA_LEAST_CAPABILITY)
+        snprintf(fault->text + length, room,
+                 " (this GPU is of compute capability %d.%d, and kernels need %d.%d or later)",
+                 major, minor, MW_CUDA_LEAST_CAPABILITY / 10, MW_CUDA_LEAST_CAPABILITY % 10);
+    else
         snprintf(
-            fault->text + length, sizeof fault->text - length,
+            fault->text + length, room,
             " (this GPU is of compute capability %d.%d: `meshwright compile --cuda-arch %d%d` and "
             "the build option gpu_arch compile for it)",
             major, minor, major, minor);

@@ -142,7 +142,8 @@ cudaError_t cudaGetDevice(int *device)
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
     (void)device;
-    *value = attribute == cudaDevAttrComputeCapabilityMajor   ? 9
+    const char *major = getenv("FAKE_CUDA_MAJOR");
+    *value = attribute == cudaDevAttrComputeCapabilityMajor   ? (major ? atoi(major) : 9)
              : attribute == cudaDevAttrComputeCapabilityMinor ? 0
                                                               : 132;
     return cudaSuccess;

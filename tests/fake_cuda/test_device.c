@@ -420,6 +420,18 @@ START_TEST(what_another_gpu_needs_is_said)
 }
 END_TEST
 
+START_TEST(a_gpu_that_is_too_old_is_said)
+{
+    refusal = cudaErrorNoKernelImageForDevice;
+    setenv("FAKE_CUDA_MAJOR", "7", 1);
+    ck_assert(make_device() && !launch());
+    unsetenv("FAKE_CUDA_MAJOR");
+    ck_assert_msg(strstr(fault.text, "(this GPU is of compute capability 7.0, and kernels need 8.0 "
+                                     "or later)"),
+                  "%s", fault.text);
+}
+END_TEST
+
 START_TEST(no_gpu_is_said)
 {
     setenv("FAKE_CUDA_DEVICES", "0", 1);
@@ -450,6 +462,7 @@ int main(void)
     tcase_add_test(tests, there_may_be_any_number_of_shapes);
     tcase_add_loop_test(failing, faults_name_device_call_and_cause, 0, MW_COUNT(faults));
     tcase_add_test(failing, what_another_gpu_needs_is_said);
+    tcase_add_test(failing, a_gpu_that_is_too_old_is_said);
     tcase_add_test(failing, no_gpu_is_said);
     return run_suite(suite);
 }

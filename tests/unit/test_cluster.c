@@ -58,6 +58,7 @@ START_TEST(a_file_gives_its_figures)
                   "                 64 MB: 900 GB/s]\n"
                   "    vector = 15.7 TFLOP/s\n"
                   "    launch = 4.5 us\n"
+                  "    capability = 7.5\n"
                   "    units = 80\n"
                   "    attention = [1e6 FLOP: 1 TFLOP/s, 2 GFLOP: 50 TFLOP/s]\n"
                   "    gemm f32 { peak = 15.7 TFLOP/s\n sizes = [1, 8]\n"
@@ -83,6 +84,7 @@ START_TEST(a_file_gives_its_figures)
     ck_assert_double_eq(c->device.vector_flops, 15.7e12);
     ck_assert_double_eq(c->device.launch_s, 4.5e-6);
     ck_assert_int_eq(c->device.units, 80);
+    ck_assert_double_eq(c->device.capability, 7.5);
     ck_assert_double_eq(c->device.attention_flops.points[1].at, 2e9);
     ck_assert_int_eq(c->device.attention_grad_flops.count, 0);
     ck_assert_double_eq(c->device.gemm[MW_F32].peak_flops, 15.7e12);
