@@ -115,8 +115,11 @@ static double products_s(const MwDeviceModel *device, const MwWork *work)
 
 static double attention_s(const MwDeviceModel *device, const MwWork *work)
 {
-    const MwCurve *curve =
-        work->kind == MW_WORK_ATTENTION ? &device->attention_flops : &device->attention_grad_flops;
+    const MwGemm *gemm = gemm_of(device, work->type);
+    const bool is_forward = work->kind == MW_WORK_ATTENTION;
+    const MwCurve *curve = is_forward ? &gemm->attention_flops : &gemm->attention_grad_flops;
+    if (!curve->count)
+        curve = is_forward ? &device->attention_flops : &device->attention_grad_flops;
     if (curve->count)
         return work->flops / mw_curve_value(curve, work->flops / work->batch);
     double product_flops = 2 * work->batch * work->m * work->n * work->k;

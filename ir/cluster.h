@@ -36,16 +36,19 @@ typedef struct {
     double rate_flops; /* FLOP/s achieved on large products */
     MwNumbers sizes;   /* sizes of m, n and k that were measured, ascending; may be empty */
     MwNumbers rates;   /* FLOP/s achieved for each combination of `sizes`: [m][n][k] */
+    /* FLOP/s achieved by attention of this type, by the FLOPs of one head of one sequence; empty:
+     * those of the device */
+    MwCurve attention_flops;      /* forward */
+    MwCurve attention_grad_flops; /* backward */
 } MwGemm;
 
 typedef struct {
     int64_t memory_bytes;
     MwCurve bandwidth; /* bytes/s read and written, by the bytes that a kernel touches */
     MwGemm gemm[MW_TYPE_COUNT];
-    /* FLOP/s achieved by attention, by the FLOPs of one head of one sequence; empty: half the
-     * rate of products */
-    MwCurve attention_flops;      /* forward */
-    MwCurve attention_grad_flops; /* backward */
+    /* the same of attention of a type without figures of its own; empty: half the rate of
+     * products */
+    MwCurve attention_flops, attention_grad_flops;
     double
         vector_flops;  /* FLOP/s of element-wise f32 arithmetic, as `flops` of ir/ops.def counts */
     double launch_s;   /* fixed cost of one kernel, seconds */

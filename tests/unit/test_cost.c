@@ -17,6 +17,7 @@ static MwCluster test_cluster(const char *backend)
     static MwCurvePoint bandwidth[] = {{1e6, 100e9}, {4e6, 25e9}};
     static MwCurvePoint near = {1, 100e9}, far = {1, 25e9};
     static MwCurvePoint attention[] = {{1e6, 10e9}, {1e8, 40e9}};
+    static MwCurvePoint of_bf16 = {1, 50e9};
     static double sizes[] = {16, 64}, rates[] = {1e9, 2e9, 2e9, 4e9, 2e9, 4e9, 4e9, 8e9};
     return (MwCluster){
         .name = "test",
@@ -26,7 +27,9 @@ static MwCluster test_cluster(const char *backend)
         .device = {.memory_bytes = INT64_C(16) << 30,
                    .bandwidth = {bandwidth, MW_COUNT(bandwidth)},
                    .gemm[MW_F32] = {.sizes = {sizes, 2}, .rates = {rates, 8}},
-                   .gemm[MW_BF16] = {.peak_flops = 1e14, .rate_flops = 8e13},
+                   .gemm[MW_BF16] = {.peak_flops = 1e14,
+                                     .rate_flops = 8e13,
+                                     .attention_flops = {&of_bf16, 1}},
                    .attention_flops = {attention, MW_COUNT(attention)},
                    .vector_flops = 1e10,
                    .launch_s = 1e-6,
@@ -188,6 +191,11 @@ START_TEST(work_costs_what_the_formulas_say)
         {{MW_WORK_GEMM, MW_I32, .m = 16, .n = 16, .k = 16, .batch = 1}, 1e-6 + 8192 / 1e9},
         {{MW_WORK_ATTENTION, MW_F32, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
          1e-6 + 8e7 / 20e9},
+        /* A curve of the type comes before that of the device, also for f16. */
+        {{MW_WORK_ATTENTION, MW_BF16, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
+         1e-6 + 8e7 / 50e9},
+        {{MW_WORK_ATTENTION, MW_F16, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
+         1e-6 + 8e7 / 50e9},
         /* No curve: 4 m n k at half the rate of products. */
         {{MW_WORK_ATTENTION_GRAD, MW_F32, .flops = 4 * 262144, .batch = 1, .m = 64, .n = 64,
           .k = 64},
