@@ -33,6 +33,9 @@ enum { MOST_ALIGNED = 256, AUX_ALIGNED = 16 };
  * 65535; with a power of two the batches of the next call are aligned like the first. */
 enum { MOST_BATCHES = 1 << 15 };
 
+/* Algorithms that the heuristics are asked for: cublasLtMatmul may refuse some of them. */
+enum { MOST_ALGORITHMS = 8 };
+
 /* A sequence of products; `step` is the distance of two of them in a, b and c, in elements. */
 typedef struct {
     int64_t count, step[3];
@@ -44,7 +47,9 @@ typedef struct {
     Shape shape;
     cublasLtMatmulDesc_t product; /* NULL: an empty entry of the table */
     cublasLtMatrixLayout_t layout[3];
-    cublasLtMatmulAlgo_t algorithm;
+    /* as the heuristics rank them, and the first that cublasLtMatmul has not refused */
+    cublasLtMatmulAlgo_t algorithms[MOST_ALGORITHMS];
+    int algorithm_count, algorithm;
     Batch outer;
     bool has_epilogue; /* cuBLASLt does the epilogue */
 } Known;
@@ -173,22 +178,26 @@ static bool set_preference(cublasLtMatmulPreference_t preference, const Known *k
     return good;
 }
 
-/* False after a fault. `*status` is CUBLAS_STATUS_SUCCESS if there is an algorithm. */
-static bool choose_algorithm(const MwCudaGemm *gemm, Known *known, cublasStatus_t *status,
-                             MwFault *fault)
+/* Lists the algorithms of the shape. False after a fault. `*status` is CUBLAS_STATUS_SUCCESS if
+ * there is one. */
+static bool list_algorithms(const MwCudaGemm *gemm, Known *known, cublasStatus_t *status,
+                            MwFault *fault)
 {
     cublasLtMatmulPreference_t preference;
-    cublasLtMatmulHeuristicResult_t found = {0};
+    cublasLtMatmulHeuristicResult_t found[MOST_ALGORITHMS] = {0};
     int count = 0;
     if (!CALL(cublasLtMatmulPreferenceCreate, &preference))
         return false;
     const bool good = set_preference(preference, known, fault);
     *status = mw_cublaslt.cublasLtMatmulAlgoGetHeuristic(
         gemm->handle, known->product, known->layout[1], known->layout[0], known->layout[2],
-        known->layout[2], preference, 1, &found, &count);
+        known->layout[2], preference, MOST_ALGORITHMS, found, &count);
     mw_cublaslt.cublasLtMatmulPreferenceDestroy(preference);
-    known->algorithm = found.algo;
-    if (*status == CUBLAS_STATUS_SUCCESS && (count == 0 || found.state != CUBLAS_STATUS_SUCCESS))
+    known->algorithm = known->algorithm_count = 0;
+    for (int i = 0; *status == CUBLAS_STATUS_SUCCESS && i < count; i++)
+        if (found[i].state == CUBLAS_STATUS_SUCCESS)
+            known->algorithms[known->algorithm_count++] = found[i].algo;
+    if (*status == CUBLAS_STATUS_SUCCESS && known->algorithm_count == 0)
         *status = CUBLAS_STATUS_NOT_SUPPORTED;
     return good;
 }
@@ -233,20 +242,34 @@ static bool set_pointers(const Known *known, void *const *operands, const MwKern
                             CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld));
 }
 
-/* Selects an algorithm that does the product and the epilogue. If there is none, for whatever
- * reason, there may be one for the product only. */
+/* Whether cuBLASLt is asked for the epilogue. How exact its GELU is, and the gradient of that, is
+ * not documented: for results in f32 kernels compute them. Sums of A want it as it is stored, and
+ * sums of B want it transposed. */
+static bool wants_epilogue(const Known *known)
+{
+    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
+    const int64_t *ints = known->shape.ints;
+    if (!mw_gemm_has_extras((MwRoutine)known->shape.routine))
+        return false;
+    if (x->aux && (known->shape.alignment % AUX_ALIGNED || ints[MW_GEMM_LDC] % MW_GEMM_AUX_ROW))
+        return false;
+    if ((x->has_gelu || x->has_gelu_grad) && type_of(ints, 2) == MW_F32)
+        return false;
+    return !x->sums || (x->summed ? !ints[MW_GEMM_TRANS_B] : ints[MW_GEMM_TRANS_A] != 0);
+}
+
+/* Lists algorithms that do the product and the epilogue. If there are none, for whatever reason,
+ * there may be some for the product alone. */
 static bool choose_with_epilogue(const MwCudaGemm *gemm, Known *known, void *const *operands,
                                  const MwKernelArg *args, MwFault *fault)
 {
     const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
     cublasStatus_t status;
-    if (!mw_gemm_has_extras((MwRoutine)known->shape.routine) ||
-        (x->aux && (known->shape.alignment % AUX_ALIGNED ||
-                    known->shape.ints[MW_GEMM_LDC] % MW_GEMM_AUX_ROW)))
+    if (!wants_epilogue(known))
         return true;
     if (!set_epilogue(known, epilogue_of(x), fault) ||
         !set_pointers(known, operands, args, fault) ||
-        !choose_algorithm(gemm, known, &status, fault))
+        !list_algorithms(gemm, known, &status, fault))
         return false;
     known->has_epilogue = status == CUBLAS_STATUS_SUCCESS;
     return known->has_epilogue || set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault);
@@ -255,7 +278,7 @@ static bool choose_with_epilogue(const MwCudaGemm *gemm, Known *known, void *con
 static bool choose_plain(const MwCudaGemm *gemm, Known *known, MwFault *fault)
 {
     cublasStatus_t status;
-    return choose_algorithm(gemm, known, &status, fault) &&
+    return list_algorithms(gemm, known, &status, fault) &&
            check(status, "cublasLtMatmulAlgoGetHeuristic", fault);
 }
 
@@ -266,8 +289,8 @@ static bool choose(const MwCudaGemm *gemm, Known *known, void *const *operands,
            (known->has_epilogue || choose_plain(gemm, known, fault));
 }
 
-/* Removes the epilogue from a call whose algorithm the heuristics returned but cublasLtMatmul
- * refuses. */
+/* Removes the epilogue from a call of which cublasLtMatmul refuses all algorithms that the
+ * heuristics returned. */
 static bool do_without_epilogue(const MwCudaGemm *gemm, Known *known, MwFault *fault)
 {
     known->has_epilogue = false;
@@ -338,9 +361,9 @@ static Known *find_shape(MwCudaGemm *gemm, const Shape *shape, void *const *oper
 
 /* ---- Calls ---- */
 
-/* Does iteration i of the outer batches. */
-static cublasStatus_t multiply(const MwCudaGemm *gemm, const Known *known, void *const *operands,
-                               const MwKernelArg *args, int64_t i)
+/* Does iteration i of the outer batches by the algorithm that is chosen. */
+static cublasStatus_t multiply_once(const MwCudaGemm *gemm, const Known *known,
+                                    void *const *operands, const MwKernelArg *args, int64_t i)
 {
     const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
     const float alpha = (float)args[MW_GEMM_ALPHA].f, beta = (float)args[MW_GEMM_BETA].f;
@@ -352,8 +375,19 @@ static cublasStatus_t multiply(const MwCudaGemm *gemm, const Known *known, void 
                     mw_type_bytes(type_of(known->shape.ints, o));
     return mw_cublaslt.cublasLtMatmul(gemm->handle, known->product, &alpha, at[1], known->layout[1],
                                       at[0], known->layout[0], &beta, at[2], known->layout[2],
-                                      at[2], known->layout[2], &known->algorithm, gemm->workspace,
-                                      MW_CUDA_GEMM_WORKSPACE, gemm->stream);
+                                      at[2], known->layout[2], &known->algorithms[known->algorithm],
+                                      gemm->workspace, MW_CUDA_GEMM_WORKSPACE, gemm->stream);
+}
+
+/* The same by the first algorithm that is not refused, which is chosen then. */
+static cublasStatus_t multiply(const MwCudaGemm *gemm, Known *known, void *const *operands,
+                               const MwKernelArg *args, int64_t i)
+{
+    for (;; known->algorithm++) {
+        const cublasStatus_t status = multiply_once(gemm, known, operands, args, i);
+        if (status != CUBLAS_STATUS_NOT_SUPPORTED || known->algorithm + 1 == known->algorithm_count)
+            return status;
+    }
 }
 
 /* Does product and epilogue by cuBLASLt; clears `has_epilogue` if it refuses. */

@@ -43,8 +43,10 @@ enum {
     ALGO_TYPES,
     ALGO_ALIGNMENT,
     ALGO_WORKSPACE,
-    ALGO_MAGIC
+    ALGO_MAGIC /* with its rank among those that are found */
 };
+
+enum { ALGORITHMS = 3 };
 
 static const uint64_t magic = 0x6d65737368;
 
@@ -250,8 +252,17 @@ static bool epilogue_is_right(const struct FakeProduct *product, const struct Fa
         return false;
     if (has_vector(product) && !product->bias)
         return false;
+    if ((product->epilogue == CUBLASLT_EPILOGUE_BGRADA && product->turned[0]) ||
+        (product->epilogue == CUBLASLT_EPILOGUE_BGRADB && !product->turned[1]))
+        return false;
     return !has_aux(product) || (product->aux && (uintptr_t)product->aux % 16 == 0 &&
                                  product->aux_ld % 8 == 0 && product->aux_ld >= (int64_t)c->rows);
+}
+
+/* Whether a fault hits what the library does besides the product. */
+static bool fails_to_finish(const struct FakeProduct *product, const char *what)
+{
+    return product->epilogue != CUBLASLT_EPILOGUE_DEFAULT && fake_fault(what) == FAKE_HANG;
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
@@ -261,7 +272,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulHeuristicResult_t results[], int *found)
 {
     uint64_t m, k;
-    (void)handle, (void)wanted;
+    (void)handle;
     *found = 0;
     const FakeFault fault = fake_fault(__func__);
     if (fault == FAKE_FAIL || !go_together(product, a, b, c) || c != d ||
@@ -269,7 +280,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         return CUBLAS_STATUS_INVALID_VALUE;
     if (c->batches > 65535)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (fault == FAKE_HANG) /* none is found */
+    if (fault == FAKE_HANG || fails_to_finish(product, "epilogue_heuristic")) /* none is found */
         return CUBLAS_STATUS_SUCCESS;
     fake_load();
     sizes(product, a, &m, &k);
@@ -282,8 +293,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     data[ALGO_TYPES] = types_of(product, a, c);
     data[ALGO_ALIGNMENT] = preference->alignment[0];
     data[ALGO_WORKSPACE] = preference->workspace;
-    data[ALGO_MAGIC] = magic;
-    *found = 1;
+    data[ALGO_MAGIC] = magic * ALGORITHMS;
+    for (; *found < wanted && *found < ALGORITHMS; ++*found) {
+        results[*found] = results[0];
+        results[*found].algo.data[ALGO_MAGIC] = magic * ALGORITHMS + (uint64_t)*found;
+    }
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -343,7 +357,10 @@ static float finished(const Work *work, float c, int64_t i, int64_t column)
         x += mw_element_get(type, p->bias, i);
     if (has_aux(p))
         mw_element_put(type, p->aux, column * p->aux_ld + i, x);
-    return (float)(p->epilogue & CUBLASLT_EPILOGUE_GELU ? 0.5 * x * (1 + gelu_inner(x)) : x);
+    /* how exact it is, is not documented */
+    const double wrong = type == MW_F32 ? 1e-3 : 0;
+    return (float)(p->epilogue & CUBLASLT_EPILOGUE_GELU ? 0.5 * x * (1 + wrong + gelu_inner(x))
+                                                        : x);
 }
 
 static void finish(const Work *work, float *c)
@@ -402,11 +419,20 @@ static bool fits(const cublasLtMatmulAlgo_t *algo, const Work *work, size_t work
     const uintptr_t bits = (uintptr_t)work->a | (uintptr_t)work->b | (uintptr_t)work->c;
     uint64_t m, k;
     sizes(&work->product, &work->layout[0], &m, &k);
-    return data[ALGO_MAGIC] == magic && data[ALGO_M] == m &&
+    return data[ALGO_MAGIC] / ALGORITHMS == magic && data[ALGO_M] == m &&
            data[ALGO_N] == work->layout[2].columns && data[ALGO_K] == k &&
            data[ALGO_BATCHES] == (uint64_t)work->layout[2].batches &&
            data[ALGO_TYPES] == types_of(&work->product, &work->layout[0], &work->layout[2]) &&
            bits % data[ALGO_ALIGNMENT] == 0 && workspace_bytes >= data[ALGO_WORKSPACE];
+}
+
+/* Of some shapes the first algorithms do not do, or none. */
+static bool is_refused(const cublasLtMatmulAlgo_t *algo)
+{
+    const uint64_t *data = algo->data;
+    const bool has_epilogue = (uint32_t)data[ALGO_TYPES] != CUBLASLT_EPILOGUE_DEFAULT;
+    return data[ALGO_MAGIC] % ALGORITHMS <
+           (data[ALGO_M] + data[ALGO_N]) % (has_epilogue ? ALGORITHMS + 1 : ALGORITHMS);
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t product,
@@ -427,11 +453,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
     const FakeFault fault = fake_fault(__func__);
     if (fault == FAKE_FAIL)
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    if (fault == FAKE_HANG) /* the algorithm that was found does not do */
+    if (fault == FAKE_HANG || fails_to_finish(product, "epilogue_call"))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!go_together(product, a_layout, b_layout, d_layout) || c != d || c_layout != d_layout ||
         !workspace || !epilogue_is_right(product, d_layout) || !fits(algo, &work, workspace_bytes))
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (is_refused(algo))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     fake_queue(stream, multiply, &work, sizeof work);
     return CUBLAS_STATUS_SUCCESS;
 }
