@@ -10,8 +10,8 @@
  * FAKE_CUDA_FAULT=CALL:N:KIND,... says what happens to the N-th call (1 first) of a function:
  * `fail`, `hang` (what it queues is never done), `async` (what it queues is never done, and the
  * communicator says so when it is asked). Calls of cuBLASLt with an epilogue count as
- * `epilogue_heuristic` and `epilogue_call` too. FAKE_CUDA_DEVICES is how many GPUs there are, 8 if it is
- * not set. */
+ * `epilogue_heuristic` and `epilogue_call` too. FAKE_CUDA_DEVICES is how many GPUs there are, 8 if
+ * it is not set. */
 #ifndef FAKE_CUDA_FAKE_H
 #define FAKE_CUDA_FAKE_H
 
