@@ -15,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Size of the staging buffer on the device, in which the pieces of all members of a block are
  * combined. A larger one takes fewer rounds of sends and receives for a collective that is combined
@@ -556,23 +555,26 @@ MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double ti
 
 /* ---- Whether every rank has a GPU of its own ---- */
 
+/* The UUID of the GPU of a rank: parts of a GPU (MIG) have their own, and GPUs of machines that
+ * have one name differ. */
 typedef struct {
-    char host[64], gpu[32];
+    char is_known;
+    cudaUUID_t uuid;
 } Place;
 
 bool mw_nccl_is_possible(MwArena *arena, MwTransport *hosts, bool *possible, MwFault *fault)
 {
     Place own = {0}, *all = MW_NEW(arena, Place, hosts->size);
+    struct cudaDeviceProp properties;
     int gpu;
-    if (cudaGetDevice(&gpu) != cudaSuccess ||
-        cudaDeviceGetPCIBusId(own.gpu, sizeof own.gpu, gpu) != cudaSuccess ||
-        gethostname(own.host, sizeof own.host - 1) != 0)
-        own = (Place){0};
+    if (cudaGetDevice(&gpu) == cudaSuccess &&
+        cudaGetDeviceProperties(&properties, gpu) == cudaSuccess)
+        own = (Place){.is_known = true, .uuid = properties.uuid};
     if (!hosts->table->allgather(hosts, &own, sizeof own, all, fault))
         return false;
     *possible = true;
     for (int a = 0; a < hosts->size; a++) {
-        *possible &= all[a].gpu[0] != '\0';
+        *possible &= all[a].is_known;
         for (int b = 0; b < a; b++)
             *possible &= memcmp(&all[a], &all[b], sizeof *all) != 0;
     }

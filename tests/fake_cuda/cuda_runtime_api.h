@@ -64,7 +64,13 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
-cudaError_t cudaDeviceGetPCIBusId(char *id, int bytes, int device);
+typedef struct {
+    char bytes[16];
+} cudaUUID_t;
+struct cudaDeviceProp {
+    cudaUUID_t uuid;
+};
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
 
 cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct Pinned Pinned;
 struct Pinned {
@@ -149,10 +150,14 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetPCIBusId(char *id, int bytes, int device)
+/* FAKE_CUDA_PARTS: each process has parts of GPUs of its own. */
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
     MAY_FAIL(cudaErrorInvalidDevice);
-    snprintf(id, (size_t)bytes, "0000:%02x:00.0", device);
+    const pid_t part = getenv("FAKE_CUDA_PARTS") ? getpid() : 0;
+    *properties = (struct cudaDeviceProp){0};
+    memcpy(properties->uuid.bytes, &device, sizeof device);
+    memcpy(properties->uuid.bytes + sizeof device, &part, sizeof part);
     return cudaSuccess;
 }
 
