@@ -38,6 +38,7 @@ typedef struct {
     MwCheckpoint resume;       /* what the run goes on from; step 0: nothing */
     MwInitialWeights *initial; /* NULL: weights begin as the model says */
     MwSaver *saver;            /* NULL: the run is not saved */
+    bool warned_uncaptured;    /* of steps that are no graphs */
     uint64_t seed;
     int64_t step; /* the last that was done */
     int64_t rows; /* that outputs have, where the run ends with its data; 0: those of all batches */

@@ -98,6 +98,17 @@ typedef struct {
     int64_t signs;
 } Outcome;
 
+/* Says once that steps are launched one by one, which is slower. */
+static void warn_uncaptured(MwRunState *run)
+{
+    const char *why = mw_executor_uncaptured(run->executor);
+    if (!why || run->warned_uncaptured)
+        return;
+    run->warned_uncaptured = true;
+    fprintf(stderr, "meshwright: warning: rank %d: steps run without CUDA graphs: %s\n",
+            run->transport->rank, why);
+}
+
 static Outcome run_step(MwRunState *run, const Messages *messages)
 {
     const MwExecutorData data = {.context = run,
@@ -110,6 +121,7 @@ static Outcome run_step(MwRunState *run, const Messages *messages)
     if (!mw_executor_step(run->executor, run->step + 1, &data, own->metrics, &fault) ||
         !mw_outputs_end_step(run->outputs, run->step + 1, &fault))
         mw_run_end_all(run, run->step + 1, &fault);
+    warn_uncaptured(run);
     share_messages(run, messages);
     return (Outcome){own->metrics, mw_clock_s() - begin_s, own->signs};
 }

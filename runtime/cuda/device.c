@@ -242,6 +242,8 @@ static bool cuda_begin_capture(MwDevice *device, MwFault *fault)
     const Cuda *cuda = (Cuda *)device;
     MW_ASSERT(!cuda->graph);
     device->is_capturing = CALL(cudaStreamBeginCapture, cuda->stream, cudaStreamCaptureModeRelaxed);
+    if (!device->is_capturing)
+        cudaGetLastError(); /* clears the error, which a later launch would report */
     return device->is_capturing;
 }
 
@@ -254,6 +256,10 @@ static bool cuda_end_capture(MwDevice *device, MwFault *fault)
                       CALL(cudaGraphInstantiateWithFlags, &cuda->graph, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
+    if (!good) {
+        cuda->graph = NULL;
+        cudaGetLastError();
+    }
     return good;
 }
 

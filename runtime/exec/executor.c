@@ -433,21 +433,33 @@ void mw_executor_set_replay(MwExecutor *executor, bool wanted)
     executor->replays = wanted && can_replay(executor);
 }
 
+const char *mw_executor_uncaptured(const MwExecutor *executor)
+{
+    return *executor->uncaptured.text ? executor->uncaptured.text : NULL;
+}
+
+/* Captures a step, or, where the device cannot, gives up replaying. False after a fault of what the
+ * step does. */
 static bool capture_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
     MwDevice *device = executor->device;
-    executor->is_captured = device->table->begin_capture(device, fault) &&
-                            do_commands(executor, data, fault) &&
-                            device->table->end_capture(device, fault);
-    return executor->is_captured;
+    const bool begun = device->table->begin_capture(device, &executor->uncaptured);
+    if (begun && !do_commands(executor, data, fault))
+        return false;
+    executor->is_captured = begun && device->table->end_capture(device, &executor->uncaptured);
+    executor->replays = executor->is_captured;
+    return true;
 }
 
 static bool replay_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
     MwDevice *device = executor->device;
     MwTransport *transport = executor->transport;
-    return (executor->is_captured || capture_step(executor, data, fault)) &&
-           mw_executor_fill(executor, data, fault) &&
+    if (!executor->is_captured && !capture_step(executor, data, fault))
+        return false;
+    if (!executor->is_captured)
+        return do_commands(executor, data, fault);
+    return mw_executor_fill(executor, data, fault) &&
            device->table->replay(device, executor->kernel_step, fault) &&
            (!transport->table->replayed || transport->table->replayed(transport, device, fault));
 }

@@ -29,8 +29,11 @@ MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);
 /* `wanted`: the third step is captured by the device, if the device and the transport can do so and
  * no trace is written, and it and later steps are replayed by one call. Steps whose outputs are
- * taken are not replayed. Off by default. */
+ * taken are not replayed. Where the device cannot capture one, all run as the first two do. Off by
+ * default. */
 void mw_executor_set_replay(MwExecutor *executor, bool wanted);
+/* Why the device could not capture a step; NULL: it could, or has not tried. */
+const char *mw_executor_uncaptured(const MwExecutor *executor);
 /* Runs the tasks of one step; steps count from 1. metrics: [mw_plan_metric_count]
  * those of the step, NaN where this rank's mesh does not have them. */
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,

@@ -29,7 +29,8 @@ struct MwExecutor {
     int64_t *host_input_offset; /* [mesh->inputs] of micro-batch 0, in host_inputs */
     bool replays;               /* steps are captured and replayed */
     bool is_captured;
-    int steps; /* steps run before the capture, where steps are replayed */
+    MwFault uncaptured; /* why the device could not capture a step; "": it has not failed */
+    int steps;          /* steps run before the capture, where steps are replayed */
     /* Scratch memory for the instruction that runs. */
     MwKernelArg *args;
     void **operands;

@@ -112,13 +112,17 @@ static bool is_joined(const struct CUgraph_st *graph, int lane)
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     *graph = NULL;
-    MAY_FAIL(cudaErrorStreamCaptureInvalidated);
     if (!open_one.graph || !stream->is_captured || stream->lane != 0)
         return fake_result(cudaErrorStreamCaptureUnsupported);
     for (cudaStream_t s = fake_streams(); s; s = s->next)
         s->is_captured = false;
     *graph = open_one.graph;
     open_one.graph = NULL;
+    if (fake_fault(__func__) == FAKE_FAIL) { /* it ends the capture too */
+        cudaGraphDestroy(*graph);
+        *graph = NULL;
+        return fake_result(cudaErrorStreamCaptureInvalidated);
+    }
     for (int lane = 1; lane < (*graph)->lanes; lane++)
         if (!is_joined(*graph, lane)) {
             cudaGraphDestroy(*graph);
