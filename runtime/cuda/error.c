@@ -38,11 +38,46 @@ bool mw_cuda_check(cudaError_t status, const char *call, MwFault *fault)
     return status != cudaErrorNoKernelImageForDevice ? false : add_capability(gpu, fault);
 }
 
+/* The least driver for Linux of a major version of CUDA; 0: not known. Source: CUDA Toolkit release
+ * notes, "CUDA Toolkit and minimum required driver version for minor version compatibility". */
+static int least_driver(int major)
+{
+    return major == 11 ? 450 : major == 12 ? 525 : major == 13 ? 580 : 0;
+}
+
+/* Appends which driver there is, and which the program needs. Returns false, for the caller to
+ * return. */
+static bool add_driver(MwFault *fault)
+{
+    int driver = 0, runtime = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess ||
+        cudaRuntimeGetVersion(&runtime) != cudaSuccess)
+        return false;
+    const int major = runtime / 1000, least = least_driver(major);
+    size_t length = strlen(fault->text);
+    if (driver == 0)
+        snprintf(fault->text + length, sizeof fault->text - length, " (there is no driver; ");
+    else
+        snprintf(fault->text + length, sizeof fault->text - length,
+                 " (the driver is of CUDA %d.%d; ", driver / 1000, driver % 1000 / 10);
+    length = strlen(fault->text);
+    if (least)
+        snprintf(fault->text + length, sizeof fault->text - length,
+                 "the program, of CUDA %d.%d, needs driver %d or later)", major,
+                 runtime % 1000 / 10, least);
+    else
+        snprintf(fault->text + length, sizeof fault->text - length, "the program is of CUDA %d.%d)",
+                 major, runtime % 1000 / 10);
+    return false;
+}
+
 bool mw_cuda_count(int *count, MwFault *fault)
 {
     *count = 0;
     const cudaError_t status = cudaGetDeviceCount(count);
-    return (status == cudaSuccess && *count > 0) ||
-           mw_fault_set(fault, "this machine has no GPU that CUDA can use: %s",
-                        cudaGetErrorString(status ? status : cudaErrorNoDevice));
+    if (status == cudaSuccess && *count > 0)
+        return true;
+    mw_fault_set(fault, "this machine has no GPU that CUDA can use: %s",
+                 cudaGetErrorString(status ? status : cudaErrorNoDevice));
+    return status == cudaErrorInsufficientDriver ? add_driver(fault) : false;
 }

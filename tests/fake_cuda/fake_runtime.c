@@ -121,6 +121,20 @@ cudaError_t cudaGetDeviceCount(int *count)
     return fake_result(*count > 0 ? cudaSuccess : cudaErrorNoDevice);
 }
 
+/* FAKE_CUDA_DRIVER: the version of CUDA that the driver is of; 0: there is none. */
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    const char *driver = getenv("FAKE_CUDA_DRIVER");
+    *version = driver ? atoi(driver) : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    *version = 13000;
+    return cudaSuccess;
+}
+
 cudaError_t cudaSetDevice(int device)
 {
     int count;

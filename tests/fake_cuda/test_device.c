@@ -348,7 +348,8 @@ static const struct {
     const char *fails, *says;
 } faults[] = {
     {"cudaGetDeviceCount:1:fail",
-     "this machine has no GPU that CUDA can use: an error of the fake"},
+     "this machine has no GPU that CUDA can use: an error of the fake (there is no driver; the "
+     "program, of CUDA 13.0, needs driver 580 or later)"},
     {"cudaSetDevice:1:fail", "device 0: cudaSetDevice failed: invalid device ordinal"},
     {"cudaStreamCreateWithPriority:2:fail",
      "device 0: cudaStreamCreateWithPriority failed: out of memory"},
@@ -442,6 +443,18 @@ START_TEST(no_gpu_is_said)
 }
 END_TEST
 
+START_TEST(a_driver_that_is_too_old_is_said)
+{
+    setenv("FAKE_CUDA_FAULT", "cudaGetDeviceCount:1:fail", 1);
+    setenv("FAKE_CUDA_DRIVER", "12040", 1);
+    ck_assert(!make_device());
+    ck_assert_msg(strstr(fault.text,
+                         "(the driver is of CUDA 12.4; the program, of CUDA 13.0, needs "
+                         "driver 580 or later)"),
+                  "%s", fault.text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("device");
@@ -464,5 +477,6 @@ int main(void)
     tcase_add_test(failing, what_another_gpu_needs_is_said);
     tcase_add_test(failing, a_gpu_that_is_too_old_is_said);
     tcase_add_test(failing, no_gpu_is_said);
+    tcase_add_test(failing, a_driver_that_is_too_old_is_said);
     return run_suite(suite);
 }
