@@ -39,11 +39,33 @@ typedef struct {
     int type;
 } Shape;
 
-/* The index in memory of element i, where elements are counted row by row without the gaps between
- * rows. */
-static __device__ __forceinline__ int64_t place(const Shape *shape, int64_t i)
+/* A thread goes over elements that are as far apart as there are threads, counted row by row
+ * without the gaps between rows. It divides at the beginning alone, as a division of 64 bits takes
+ * many instructions. */
+typedef struct {
+    int64_t row, column, row_step, column_step;
+} Walk;
+
+static __device__ __forceinline__ Walk walk(const Shape *shape)
 {
-    return i / shape->columns * shape->ld + i % shape->columns;
+    const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    Walk w;
+    w.row = first / shape->columns;
+    w.column = first % shape->columns;
+    w.row_step = step / shape->columns;
+    w.column_step = step % shape->columns;
+    return w;
+}
+
+static __device__ __forceinline__ void go_on(const Shape *shape, Walk *w)
+{
+    w->row += w->row_step;
+    w->column += w->column_step;
+    if (w->column >= shape->columns) {
+        w->column -= shape->columns;
+        w->row++;
+    }
 }
 
 /* c = the product plus bias, or GELU of that. The product is in aux, if there is one, and aux gets
@@ -51,12 +73,11 @@ static __device__ __forceinline__ int64_t place(const Shape *shape, int64_t i)
 static __global__ void __launch_bounds__(THREADS)
     finish(Shape shape, const void *__restrict__ bias, int has_gelu, void *aux, void *c)
 {
-    const int64_t step = (int64_t)gridDim.x * blockDim.x, count = shape.rows * shape.columns;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-        const int64_t at = place(&shape, i);
+    for (Walk w = walk(&shape); w.row < shape.rows; go_on(&shape, &w)) {
+        const int64_t at = w.row * shape.ld + w.column;
         float x = mw_element_load(aux ? aux : c, at, shape.type);
         if (bias)
-            x += mw_element_load(bias, i % shape.columns, shape.type);
+            x += mw_element_load(bias, w.column, shape.type);
         if (aux)
             mw_element_store(aux, at, shape.type, x);
         mw_element_store(c, at, shape.type, has_gelu ? gelu(x) : x);
@@ -66,9 +87,8 @@ static __global__ void __launch_bounds__(THREADS)
 static __global__ void __launch_bounds__(THREADS)
     multiply_by_slope(Shape shape, const void *__restrict__ aux, void *__restrict__ c)
 {
-    const int64_t step = (int64_t)gridDim.x * blockDim.x, count = shape.rows * shape.columns;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
-        const int64_t at = place(&shape, i);
+    for (Walk w = walk(&shape); w.row < shape.rows; go_on(&shape, &w)) {
+        const int64_t at = w.row * shape.ld + w.column;
         const float slope = gelu_slope(mw_element_load(aux, at, shape.type));
         mw_element_store(c, at, shape.type, mw_element_load(c, at, shape.type) * slope);
     }
