@@ -224,6 +224,30 @@ MwAttrKind mw_attr_kind(MwAttrKey key)
     return attributes[key].kind;
 }
 
+bool mw_attr_equal(const MwAttr *a, const MwAttr *b)
+{
+    if (a->key != b->key)
+        return false;
+    switch (mw_attr_kind(a->key)) {
+    case MW_KIND_INT:
+    case MW_KIND_BOOL:
+    case MW_KIND_TYPE:
+        return a->i == b->i;
+    case MW_KIND_FLOAT:
+        return memcmp(&a->f, &b->f, sizeof a->f) == 0;
+    case MW_KIND_TEXT:
+        return a->text == b->text;
+    case MW_KIND_INTS:
+        for (int i = 0; i < a->ints.count && i < b->ints.count; i++)
+            if (a->ints.at[i] != b->ints.at[i])
+                return false;
+        return a->ints.count == b->ints.count;
+    case MW_KIND_SPEC:
+        return a->spec_rank == b->spec_rank && mw_spec_equal(a->spec, b->spec);
+    }
+    MW_UNREACHABLE();
+}
+
 bool mw_attr_parse(const char *name, MwAttrKey *key)
 {
     for (int i = 0; i < MW_ATTR_COUNT; i++) {

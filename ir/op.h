@@ -163,6 +163,8 @@ int mw_op_changed_operand(MwOp op);
 
 const char *mw_attr_name(MwAttrKey key);
 MwAttrKind mw_attr_kind(MwAttrKey key);
+/* Whether keys and values are the same; both are of one interner. */
+bool mw_attr_equal(const MwAttr *a, const MwAttr *b);
 bool mw_attr_parse(const char *name, MwAttrKey *key);
 /* Whether the attribute says where the positions lie that a node counts, in a part of a tensor:
  * micro_batch and partition write it, and a model cannot have it. */

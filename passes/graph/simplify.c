@@ -55,30 +55,6 @@ static bool is_commutative(MwOp op)
     }
 }
 
-static bool attr_equal(const MwAttr *a, const MwAttr *b)
-{
-    if (a->key != b->key)
-        return false;
-    switch (mw_attr_kind(a->key)) {
-    case MW_KIND_INT:
-    case MW_KIND_BOOL:
-    case MW_KIND_TYPE:
-        return a->i == b->i;
-    case MW_KIND_FLOAT:
-        return memcmp(&a->f, &b->f, sizeof a->f) == 0;
-    case MW_KIND_TEXT:
-        return a->text == b->text;
-    case MW_KIND_INTS:
-        for (int i = 0; i < a->ints.count && i < b->ints.count; i++)
-            if (a->ints.at[i] != b->ints.at[i])
-                return false;
-        return a->ints.count == b->ints.count;
-    case MW_KIND_SPEC:
-        return a->spec_rank == b->spec_rank && mw_spec_equal(a->spec, b->spec);
-    }
-    MW_UNREACHABLE();
-}
-
 static uint64_t attr_hash(const MwAttr *attr)
 {
     switch (mw_attr_kind(attr->key)) {
@@ -125,7 +101,7 @@ static bool node_equal(const MwNode *node, const MwValueId *operands, const MwNo
                             ordered_operand(node->op, other->operands, k)))
             return false;
     for (int i = 0; i < node->attr_count; i++)
-        if (!attr_equal(&node->attrs[i], &other->attrs[i]))
+        if (!mw_attr_equal(&node->attrs[i], &other->attrs[i]))
             return false;
     return true;
 }
