@@ -34,6 +34,12 @@ const char *mw_writer_name(MwWriter *writer, const char *wanted)
     }
 }
 
+const char *mw_writer_value_name(MwWriter *writer, MwValueId value)
+{
+    const char *name = mw_value(writer->graph, value)->name;
+    return writer->is_named[value.index] ? name : mw_writer_name(writer, name);
+}
+
 /* Adds the path of a node: /layers.3/attention/ of scope "layers.3.attention". The number of a
  * module belongs to the part before it. */
 static void add_path(MwText *text, const char *scope)
@@ -179,7 +185,7 @@ static const char *share(MwWriter *writer, MwType type, int rank, int64_t count,
         (const char **)mw_key_map_at(writer->arena, &writer->shared, key, sizeof head + bytes);
     if (*name)
         return *name;
-    *name = mw_writer_name(writer, "constant");
+    *name = mw_writer_name(writer, "/constant"); /* no name of a model */
     MwOnnx__TensorProto *tensor = add_tensor(writer, *name, type, rank, &count);
     tensor->has_raw_data = true;
     tensor->raw_data = (ProtobufCBinaryData){bytes, (uint8_t *)key + sizeof head};
@@ -226,7 +232,7 @@ const char *mw_writer_weight(MwWriter *writer, MwValueId value, const int64_t *p
                           "the shape of '%s' depends on a size that is to stay open",
                           initial->name);
     }
-    const char *name = mw_writer_name(writer, initial->name);
+    const char *name = mw_writer_value_name(writer, value);
     initial->tensor = add_tensor(writer, name, initial->whole.type, initial->whole.rank, dims);
     return name;
 }

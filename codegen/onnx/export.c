@@ -17,15 +17,6 @@ static const struct {
 
 /* ---- What is needed ---- */
 
-/* Whether the value is a state that is an input. */
-static bool is_given(const MwWriter *writer, MwValueId value)
-{
-    bool is = false;
-    for (int i = 0; i < writer->given.count; i++)
-        is |= mw_value_equal(writer->given.at[i], value);
-    return is;
-}
-
 static void need_operands(MwWriter *writer, int from)
 {
     for (int n = from; n >= 0; n--) {
@@ -35,39 +26,45 @@ static void need_operands(MwWriter *writer, int from)
     }
 }
 
-static void need(MwWriter *writer, MwValueId value)
+/* Marks what the results depend on. */
+static void need_results(MwWriter *writer)
 {
-    writer->needed[mw_value(writer->graph, value)->node.index] = true;
+    for (int i = 0; i < writer->results.count; i++)
+        writer->needed[mw_value(writer->graph, writer->results.at[i].value)->node.index] = true;
     for (int from = writer->graph->nodes.count - 1; from >= 0;
          from = mw_loops_need_next(&writer->loops, writer->needed))
         need_operands(writer, from);
 }
 
-static bool is_needed(const MwWriter *writer, MwValueId value)
+/* A state that is needed, and that the model assigns, is given and gives what comes next. Returns
+ * whether there was one that was not given yet. */
+static bool give_states(MwWriter *writer)
 {
-    return writer->needed[mw_value(writer->graph, value)->node.index];
+    const MwGraph *graph = writer->graph;
+    bool any = false;
+    for (int i = 0; i < graph->assigns.count; i++) {
+        const MwAssign *assign = &graph->assigns.at[i];
+        if (!writer->needed[mw_value(graph, assign->target)->node.index] ||
+            writer->is_given[assign->target.index])
+            continue;
+        any = writer->is_given[assign->target.index] = true;
+        const char *name = mw_value(graph, assign->target)->name;
+        mw_vec_push(writer->arena, &writer->results,
+                    ((MwOutput){mw_arena_printf(writer->arena, "%s.next", name), assign->value}));
+    }
+    return any;
 }
 
-/* A state that is needed, and that the model assigns, is given and gives what comes next. */
 static void find_needed(MwWriter *writer)
 {
     const MwGraph *graph = writer->graph;
     writer->needed = MW_NEW(writer->arena, bool, graph->nodes.count);
+    writer->is_given = MW_NEW(writer->arena, bool, graph->values.count);
     for (int i = 0; i < graph->outputs.count; i++)
         mw_vec_push(writer->arena, &writer->results, graph->outputs.at[i]);
-    for (int i = 0; i < writer->results.count; i++) {
-        need(writer, writer->results.at[i].value);
-        for (int k = 0; k < graph->assigns.count; k++) {
-            const MwAssign *assign = &graph->assigns.at[k];
-            if (!is_needed(writer, assign->target) || is_given(writer, assign->target))
-                continue;
-            const char *name = mw_value(graph, assign->target)->name;
-            mw_vec_push(writer->arena, &writer->given, assign->target);
-            mw_vec_push(
-                writer->arena, &writer->results,
-                ((MwOutput){mw_arena_printf(writer->arena, "%s.next", name), assign->value}));
-        }
-    }
+    do
+        need_results(writer);
+    while (give_states(writer));
 }
 
 static bool is_filter(const MwNode *node, int k)
@@ -81,7 +78,6 @@ static void find_users(MwWriter *writer)
     writer->uses = MW_NEW(writer->arena, int, graph->values.count);
     writer->user = MW_NEW(writer->arena, int, graph->values.count);
     writer->filters = MW_NEW(writer->arena, int, graph->values.count);
-    writer->is_result = MW_NEW(writer->arena, bool, graph->values.count);
     for (int i = 0; i < graph->values.count; i++)
         writer->user[i] = -1;
     for (int n = 0; n < graph->nodes.count; n++) {
@@ -92,21 +88,21 @@ static void find_users(MwWriter *writer)
             writer->filters[node->operands[k].index] += is_filter(node, k);
         }
     }
-    for (int i = 0; i < writer->results.count; i++) {
+    for (int i = 0; i < writer->results.count; i++)
         writer->uses[writer->results.at[i].value.index]++;
-        writer->is_result[writer->results.at[i].value.index] = true;
-    }
 }
 
 /* ---- Inputs and outputs ---- */
 
-/* An output has the name that the model gives it: nothing else may have it. */
+/* An output has the name that the model gives it: nothing else has it but its value. */
 static void reserve_outputs(MwWriter *writer)
 {
+    writer->is_named = MW_NEW(writer->arena, bool, writer->graph->values.count);
     for (int i = 0; i < writer->results.count; i++) {
-        const MwOutput *output = &writer->results.at[i];
-        if (strcmp(mw_value(writer->graph, output->value)->name, output->name) != 0)
-            mw_writer_name(writer, output->name);
+        MwOutput *output = &writer->results.at[i];
+        const bool is_own = strcmp(mw_value(writer->graph, output->value)->name, output->name) == 0;
+        output->name = mw_writer_name(writer, output->name);
+        writer->is_named[output->value.index] |= is_own;
     }
 }
 
@@ -115,9 +111,9 @@ static void add_inputs(MwWriter *writer)
     for (int n = 0; n < writer->graph->nodes.count; n++) {
         const MwNode *node = &writer->graph->nodes.at[n];
         const MwValueId value = {node->first_result};
-        if (!writer->needed[n] || (node->op != MW_OP_INPUT && !is_given(writer, value)))
+        if (!writer->needed[n] || (node->op != MW_OP_INPUT && !writer->is_given[value.index]))
             continue;
-        const char *name = mw_writer_name(writer, mw_value(writer->graph, value)->name);
+        const char *name = mw_writer_value_name(writer, value);
         writer->name[value.index][MW_ORDER_OWN] = name;
         mw_vec_push(writer->arena, &writer->inputs, mw_writer_info(writer, name, value, -1));
     }
@@ -129,10 +125,9 @@ static const char *name_result(MwWriter *writer, const MwOutput *result)
 {
     const int before = writer->nodes.count;
     const char *name = mw_writer_in(writer, result->value, MW_ORDER_OWN);
-    const bool is_data = mw_op_is_data(mw_value_node(writer->graph, result->value)->op);
-    if (strcmp(name, result->name) == 0 && !is_data)
+    if (strcmp(name, result->name) == 0)
         return name;
-    if (writer->nodes.count == before || is_data)
+    if (writer->nodes.count == before)
         mw_writer_put1(writer, "Identity", name);
     else
         writer->name[result->value.index][MW_ORDER_OWN] = result->name;
@@ -175,12 +170,35 @@ static bool has_operands(const MwWriter *writer, const MwNode *node)
     return has;
 }
 
+/* Whether what says how a node computes is the same for all sizes. Rules ask for the numbers that
+ * need not be as numbers of the open sizes. */
+static bool has_fixed_attrs(MwWriter *writer)
+{
+    static const bool may_differ[MW_ATTR_COUNT] = {
+        [MW_ATTR_BEGIN] = true,  [MW_ATTR_END] = true,    [MW_ATTR_SIZES] = true,
+        [MW_ATTR_SHAPE] = true,  [MW_ATTR_K] = true,      [MW_ATTR_STEPS] = true,
+        [MW_ATTR_OFFSET] = true, [MW_ATTR_WINDOW] = true, [MW_ATTR_KEY] = true,
+        [MW_ATTR_PADDING] = true};
+    for (int i = 0; i < writer->node->attr_count; i++) {
+        const MwAttr *attr = &writer->node->attrs[i];
+        for (int point = 1; point < mw_open_point_count(writer->open); point++)
+            if (!may_differ[attr->key] &&
+                !mw_attr_equal(attr, &mw_writer_node_at(writer, point)->attrs[i]))
+                return mw_writer_refuse(writer, mw_arena_printf(writer->arena,
+                                                                "its '%s' depends on an open size",
+                                                                mw_attr_name(attr->key)));
+    }
+    return true;
+}
+
 static void write_node(MwWriter *writer, int n)
 {
     const MwNode *node = &writer->graph->nodes.at[n];
-    if (!writer->needed[n] || is_made_later(node->op) || !has_operands(writer, node))
+    if (is_made_later(node->op) || !has_operands(writer, node))
         return;
     writer->node = node;
+    if (!has_fixed_attrs(writer))
+        return;
     if (rules[node->op].rule)
         rules[node->op].rule(writer, rules[node->op].op);
     else
@@ -192,10 +210,12 @@ static void write_nodes(MwWriter *writer)
     const int32_t *order = mw_loops_order(writer->arena, writer->graph, &writer->loops);
     int loop = -1;
     for (int i = 0; i < writer->graph->nodes.count; i++) {
+        if (!writer->needed[order[i]])
+            continue;
         const int next = writer->loops.of_node[order[i]];
         if (loop >= 0 && next != loop && !writer->refused.count)
             mw_writer_scan(writer, loop);
-        loop = writer->needed[order[i]] || next < 0 ? next : loop;
+        loop = next;
         writer->target = loop >= 0 ? &writer->scans[loop].body : &writer->nodes;
         write_node(writer, order[i]);
     }

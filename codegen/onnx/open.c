@@ -81,6 +81,29 @@ bool mw_open_is_size(const MwOpenNumber *number, int i)
     return number->constant == 0 && mw_open_is_constant(&rest);
 }
 
+MwOpenNumber mw_open_difference(const MwOpenNumber *a, const MwOpenNumber *b)
+{
+    MwOpenNumber number = *a;
+    number.constant -= b->constant;
+    for (int i = 0; i < MW_OPEN_MOST_SIZES; i++) {
+        number.linear[i] -= b->linear[i];
+        for (int j = 0; j < MW_OPEN_MOST_SIZES; j++)
+            number.product[i][j] -= b->product[i][j];
+    }
+    return number;
+}
+
+bool mw_open_is_never_negative(const MwOpenNumber *number)
+{
+    bool is = number->constant >= 0;
+    for (int i = 0; i < MW_OPEN_MOST_SIZES; i++) {
+        is &= number->linear[i] >= 0;
+        for (int j = 0; j < MW_OPEN_MOST_SIZES; j++)
+            is &= number->product[i][j] >= 0;
+    }
+    return is;
+}
+
 static void print_term(MwText *text, int64_t factor, const char *size, const char *other)
 {
     if (factor == 0)

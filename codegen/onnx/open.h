@@ -53,6 +53,9 @@ static inline MwOpenNumber mw_open_constant(int64_t constant)
 bool mw_open_is_constant(const MwOpenNumber *number);
 /* Whether it is size i itself. */
 bool mw_open_is_size(const MwOpenNumber *number, int i);
+MwOpenNumber mw_open_difference(const MwOpenNumber *a, const MwOpenNumber *b);
+/* Whether it is 0 or more for all sizes, as no term of it is less; false: it may be negative. */
+bool mw_open_is_never_negative(const MwOpenNumber *number);
 /* Adds it as a text: "batch", "2 * batch * seq + 1". */
 void mw_open_print(MwText *text, const MwOpenSizes *open, const MwOpenNumber *number);
 

@@ -9,25 +9,25 @@ typedef struct {
     MwWriter *writer;
     const MwNode *node;
     MwType type;
-    MwOpenNumber queries, keys;
+    MwOpenNumber queries, keys, offset, window;
     bool is_causal, has_window;
-    int64_t offset, window;
 } Attention;
 
 static Attention read_attention(MwWriter *writer)
 {
     const MwNode *node = writer->node;
-    const MwAttr *offset = mw_node_attr(node, MW_ATTR_OFFSET),
-                 *window = mw_node_attr(node, MW_ATTR_WINDOW);
-    return (Attention){.writer = writer,
-                       .node = node,
-                       .type = mw_writer_operand_tensor(writer, 0)->type,
-                       .queries = mw_writer_dim(writer, node->operands[0], 1),
-                       .keys = mw_writer_dim(writer, node->operands[1], 1),
-                       .is_causal = mw_node_int(node, MW_ATTR_CAUSAL),
-                       .has_window = window->ints.count,
-                       .offset = offset->ints.count ? offset->ints.at[0] : 0,
-                       .window = window->ints.count ? window->ints.at[0] : 0};
+    const bool has_offset = mw_node_attr(node, MW_ATTR_OFFSET)->ints.count,
+               has_window = mw_node_attr(node, MW_ATTR_WINDOW)->ints.count;
+    return (Attention){
+        .writer = writer,
+        .node = node,
+        .type = mw_writer_operand_tensor(writer, 0)->type,
+        .queries = mw_writer_dim(writer, node->operands[0], 1),
+        .keys = mw_writer_dim(writer, node->operands[1], 1),
+        .is_causal = mw_node_int(node, MW_ATTR_CAUSAL),
+        .has_window = has_window,
+        .offset = has_offset ? mw_writer_attr(writer, MW_ATTR_OFFSET, 0) : mw_open_constant(0),
+        .window = has_window ? mw_writer_attr(writer, MW_ATTR_WINDOW, 0) : mw_open_constant(0)};
 }
 
 /* [b, s, h, d] with its dimensions in another order. */
@@ -66,31 +66,29 @@ static const char *put_seen(const Attention *a)
     const char *at =
         mw_writer_unsqueeze(writer, mw_writer_range(writer, a->queries), (int64_t[]){1}, 1);
     const char *keys = mw_writer_range(writer, a->keys), *seen = NULL;
-    if (a->offset)
-        at = mw_writer_put2(writer, "Add", at, mw_writer_number(writer, MW_I64, (double)a->offset));
+    if (a->offset.constant || !mw_open_is_constant(&a->offset))
+        at = mw_writer_put2(writer, "Add", at, mw_writer_numbers(writer, &a->offset, 1));
     if (a->is_causal)
         seen = mw_writer_put2(writer, "LessOrEqual", keys, at);
     if (a->has_window) {
         const char *away = mw_writer_put2(writer, "Sub", at, keys);
         if (!a->is_causal)
             away = mw_writer_put1(writer, "Abs", away);
-        const char *near = mw_writer_put2(writer, "Less", away,
-                                          mw_writer_number(writer, MW_I64, (double)a->window));
+        const char *near =
+            mw_writer_put2(writer, "Less", away, mw_writer_numbers(writer, &a->window, 1));
         seen = seen ? mw_writer_put2(writer, "And", seen, near) : near;
     }
     return seen;
 }
 
-/* Whether each query sees a key, whatever the sizes; one that sees none gets 0. */
+/* Whether each query sees a key, whatever the sizes; one that sees none gets 0. With a window the
+ * last query must be at the place of a key. */
 static bool all_see(const Attention *a)
 {
-    bool fits = true;
-    for (int point = 0; point < mw_open_point_count(a->writer->open); point++) {
-        const MwGraph *graph = a->writer->open->graphs[point];
-        fits &= mw_value_tensor(graph, a->node->operands[0])->dim[1] + a->offset <=
-                mw_value_tensor(graph, a->node->operands[1])->dim[1];
-    }
-    return a->offset >= 0 && (!a->has_window || fits);
+    const MwOpenNumber rest = mw_open_difference(&a->keys, &a->queries);
+    const MwOpenNumber behind = mw_open_difference(&rest, &a->offset);
+    return mw_open_is_never_negative(&a->offset) &&
+           (!a->has_window || mw_open_is_never_negative(&behind));
 }
 
 /* The least number of a type of floats. */
@@ -119,7 +117,7 @@ static const char *put_softmax(const Attention *a, const char *scores, const cha
 static const char *put_scores(Attention *a)
 {
     MwWriter *writer = a->writer;
-    const double scale = mw_writer_float_attr(writer, MW_ATTR_SCALE);
+    const double scale = mw_node_float(a->node, MW_ATTR_SCALE);
     const double cap = mw_node_float(a->node, MW_ATTR_SOFT_CAP);
     const char *q = put_heads(writer, mw_writer_operand(writer, 0), (int64_t[]){0, 2, 1, 3});
     const char *k = put_heads(writer, mw_writer_operand(writer, 1), (int64_t[]){0, 2, 1, 3});
@@ -162,7 +160,7 @@ bool mw_write_sdpa(MwWriter *writer, const char *op)
 /* The angles [s, 1, d / 2]: position i times base^(-2 j / d). */
 static const char *put_angles(MwWriter *writer, const MwTensor *x)
 {
-    const double base = mw_writer_float_attr(writer, MW_ATTR_BASE);
+    const double base = mw_node_float(writer->node, MW_ATTR_BASE);
     const int half = (int)(x->dim[3] / 2);
     float *rates = MW_NEW(writer->arena, float, half);
     for (int j = 0; j < half; j++)

@@ -52,11 +52,13 @@ bool mw_write_einsum(MwWriter *writer, const char *op)
     bool exchanged = false;
     const char *wrong = mw_einsum_parse(equation, &einsum);
     MW_ASSERT(!wrong);
+    const bool multiplies = is_matmul(&einsum, &exchanged);
+    const MwType run = multiplies ? type : mw_writer_wide(type);
     for (int k = 0; k < writer->node->operand_count; k++)
         operands[k] = mw_writer_cast(writer, mw_writer_operand(writer, k),
-                                     mw_writer_operand_tensor(writer, k)->type, type);
+                                     mw_writer_operand_tensor(writer, k)->type, run);
     const char *name;
-    if (is_matmul(&einsum, &exchanged)) {
+    if (multiplies) {
         if (exchanged)
             operands[1] = exchange(writer, operands[1], einsum.rank[1]);
         name = mw_writer_put(writer, "MatMul", operands, 2);
@@ -64,5 +66,5 @@ bool mw_write_einsum(MwWriter *writer, const char *op)
         name = mw_writer_put(writer, "Einsum", operands, writer->node->operand_count);
         mw_writer_text(writer, "equation", equation);
     }
-    return mw_writer_give_own(writer, name);
+    return mw_writer_give_own(writer, mw_writer_cast(writer, name, run, type));
 }

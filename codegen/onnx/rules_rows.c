@@ -20,11 +20,15 @@ static double taken(const MwWriter *writer, const MwNode *node, int point)
     return count;
 }
 
-/* Whether `by` is what makes a mean of the sum that a node gives, for all sizes. */
-static bool is_mean(const MwWriter *writer, const MwNode *sum, MwValueId by)
+/* Whether operand k of `user` is a constant that makes a mean of the sum that a node gives, for all
+ * sizes. */
+static bool is_mean(const MwWriter *writer, const MwNode *sum, const MwNode *user, int k)
 {
-    bool is = mw_value_node(writer->graph, by)->op == MW_OP_CONSTANT &&
-              mw_type_is_float(mw_value_tensor(writer->graph, by)->type);
+    const MwValueId by = user->operands[k];
+    const MwTensor *given = mw_value_tensor(writer->graph, (MwValueId){sum->first_result});
+    bool is =
+        mw_value_node(writer->graph, by)->op == MW_OP_CONSTANT && mw_type_is_float(given->type) &&
+        mw_tensor_equal(mw_value_tensor(writer->graph, (MwValueId){user->first_result}), given);
     for (int point = 0; is && point < mw_open_point_count(writer->open); point++) {
         const MwNode *constant = mw_value_node(writer->open->graphs[point], by);
         const double times = mw_node_float(constant, MW_ATTR_VALUE) * taken(writer, sum, point);
@@ -75,8 +79,7 @@ static bool is_summed_for_mean(const MwWriter *writer)
 {
     const MwNode *user = mw_writer_only_user(writer, mw_writer_result(writer, 0));
     return user && user->op == MW_OP_MUL &&
-           (is_mean(writer, writer->node, user->operands[0]) ||
-            is_mean(writer, writer->node, user->operands[1]));
+           (is_mean(writer, writer->node, user, 0) || is_mean(writer, writer->node, user, 1));
 }
 
 /* The node becomes a part of what its user does. Returns true. */
@@ -159,21 +162,32 @@ bool mw_write_layer_norm(MwWriter *writer, const char *op)
                     NULL);
 }
 
+/* The sum that the node makes a mean of; NULL: it does not. */
+static const MwNode *summed_operand(const MwWriter *writer, MwOp op)
+{
+    for (int k = 0; k < writer->node->operand_count; k++) {
+        const MwNode *node = mw_value_node(writer->graph, writer->node->operands[k]);
+        if (node->op == op && is_mean(writer, node, writer->node, 1 - k))
+            return node;
+    }
+    return NULL;
+}
+
 bool mw_write_mul(MwWriter *writer, const char *op)
 {
     int other;
     MwDimOrder order = MW_ORDER_CHANNELS_FIRST;
-    const MwNode *merged = merged_operand(writer, MW_OP_LAYER_NORM, &other);
+    const MwNode *merged = merged_operand(writer, MW_OP_LAYER_NORM, &other), *summed;
     if (merged && takes_vector(writer, MW_OP_ADD))
         return merge(writer);
     if (merged)
         return put_norm(writer, merged, mw_writer_operand(writer, other), NULL);
-    if ((merged = merged_operand(writer, MW_OP_REDUCE_SUM, &other))) {
-        const char *mean = put_reduced(writer, merged, "ReduceMean", &order);
+    if ((summed = summed_operand(writer, MW_OP_REDUCE_SUM))) {
+        const char *mean = put_reduced(writer, summed, "ReduceMean", &order);
         return mw_writer_give(writer, 0, mean, order);
     }
-    if ((merged = merged_operand(writer, MW_OP_SUM_POOL, &other))) {
-        const char *mean = mw_writer_pool(writer, merged, "AveragePool");
+    if ((summed = summed_operand(writer, MW_OP_SUM_POOL))) {
+        const char *mean = mw_writer_pool(writer, summed, "AveragePool");
         return mean && mw_writer_give(writer, 0, mean, order);
     }
     return mw_write_map(writer, op);
@@ -228,14 +242,13 @@ bool mw_write_logsumexp(MwWriter *writer, const char *op)
 bool mw_write_top_k(MwWriter *writer, const char *op)
 {
     const MwOpenNumber k = mw_writer_attr(writer, MW_ATTR_K, 0);
-    const char *results[2];
-    mw_writer_put_many(
-        writer, op,
-        (const char *[]){mw_writer_operand(writer, 0), mw_writer_numbers(writer, &k, 1)}, 2,
-        results, 2);
+    const MwType type = mw_writer_operand_tensor(writer, 0)->type, run = mw_writer_wide(type);
+    const char *x = mw_writer_cast(writer, mw_writer_operand(writer, 0), type, run), *results[2];
+    mw_writer_put_many(writer, op, (const char *[]){x, mw_writer_numbers(writer, &k, 1)}, 2,
+                       results, 2);
     mw_writer_int(writer, "axis", -1);
     mw_writer_int(writer, "largest", !mw_node_int(writer->node, MW_ATTR_ASCENDING));
-    mw_writer_give(writer, 0, results[0], MW_ORDER_OWN);
+    mw_writer_give(writer, 0, mw_writer_cast(writer, results[0], run, type), MW_ORDER_OWN);
     return mw_writer_give(writer, 1, mw_writer_cast(writer, results[1], MW_I64, MW_I32),
                           MW_ORDER_OWN);
 }

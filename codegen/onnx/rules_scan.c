@@ -18,8 +18,7 @@ static MwNodeId id_of(const MwWriter *writer)
 static bool give_name(MwWriter *writer)
 {
     const MwValueId result = mw_writer_result(writer, 0);
-    writer->name[result.index][MW_ORDER_OWN] =
-        mw_writer_name(writer, mw_value(writer->graph, result)->name);
+    writer->name[result.index][MW_ORDER_OWN] = mw_writer_value_name(writer, result);
     return true;
 }
 

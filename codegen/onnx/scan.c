@@ -77,11 +77,12 @@ static void add_count(Scan *s)
     if (s->scan->ins.count)
         return;
     const MwNode *before = writer->node;
-    writer->node = node_of(s, s->scan->carries.at[0]);
+    const MwNodeId says = s->scan->carries.count ? s->scan->carries.at[0] : s->scan->outs.at[0];
+    writer->node = node_of(s, says);
     const char *steps = mw_writer_range(writer, mw_writer_attr(writer, MW_ATTR_STEPS, 0));
     writer->node = before;
-    MwOnnx__ValueInfo *info = mw_writer_info(writer, mw_writer_name(writer, "step"),
-                                             result_of(s, s->scan->carries.at[0]), -1);
+    MwOnnx__ValueInfo *info =
+        mw_writer_info(writer, mw_writer_name(writer, "/step"), result_of(s, says), -1);
     info->type->tensor_type->elem_type = 7; /* INT64 */
     info->type->tensor_type->shape->n_dim = 0;
     mw_vec_push(writer->arena, &s->inputs, info);
@@ -174,7 +175,7 @@ bool mw_write_linear_scan(MwWriter *writer, const char *op)
                                     mw_writer_operand(writer, 1)};
     const char *steps[MW_COUNT(operands)];
     for (int k = 0; k < MW_COUNT(operands); k++) {
-        steps[k] = mw_writer_name(writer, "step");
+        steps[k] = mw_writer_name(writer, "/step");
         mw_vec_push(writer->arena, &s.operands, operands[k]);
         mw_vec_push(writer->arena, &s.inputs, mw_writer_info(writer, steps[k], x, axis));
     }

@@ -25,8 +25,7 @@ MwOpenNumber mw_writer_dim(MwWriter *writer, MwValueId value, int d)
     return mw_open_constant(at_points[0]);
 }
 
-/* The node that is written, in the graph of a point. */
-static const MwNode *node_at(const MwWriter *writer, int point)
+const MwNode *mw_writer_node_at(const MwWriter *writer, int point)
 {
     return &writer->open->graphs[point]->nodes.at[writer->node - writer->graph->nodes.at];
 }
@@ -36,22 +35,13 @@ MwOpenNumber mw_writer_attr(MwWriter *writer, MwAttrKey key, int at)
     int64_t at_points[MW_OPEN_MOST_POINTS];
     MwOpenNumber number;
     for (int point = 0; point < mw_open_point_count(writer->open); point++) {
-        const MwAttr *attr = mw_node_attr(node_at(writer, point), key);
+        const MwAttr *attr = mw_node_attr(mw_writer_node_at(writer, point), key);
         at_points[point] = mw_attr_kind(key) == MW_KIND_INTS ? attr->ints.at[at] : attr->i;
     }
     if (mw_open_number(writer->open, at_points, &number))
         return number;
     mw_writer_refuse(writer, no_polynomial);
     return mw_open_constant(at_points[0]);
-}
-
-double mw_writer_float_attr(MwWriter *writer, MwAttrKey key)
-{
-    const double value = mw_node_float(writer->node, key);
-    for (int point = 1; point < mw_open_point_count(writer->open); point++)
-        if (mw_node_float(node_at(writer, point), key) != value)
-            mw_writer_refuse(writer, "a number that depends on an open size");
-    return value;
 }
 
 /* ---- Numbers in the file ---- */

@@ -102,7 +102,8 @@ static const char *put_value(MwWriter *writer, MwValueId value)
         return mw_writer_weight(writer, value, NULL);
     const char *name = stretching(writer, value, &rank);
     MW_ASSERT(name);
-    if (tensor->rank == 0 || (tensor->rank == 1 && node->op == MW_OP_IOTA))
+    const bool is_range = tensor->rank == 1 && node->op == MW_OP_IOTA;
+    if (tensor->rank == 0 || (is_range && tensor->type != MW_I64)) /* a range of i64 is shared */
         return name;
     return mw_writer_put2(writer, "Expand", name, mw_writer_shape(writer, value, false));
 }
@@ -143,12 +144,13 @@ bool mw_writer_is_channels_first(const MwWriter *writer, MwValueId value)
     return names[MW_ORDER_CHANNELS_FIRST] && !names[MW_ORDER_OWN];
 }
 
-const char *mw_writer_stretched(MwWriter *writer, MwValueId value, int rank, MwDimOrder order)
+const char *mw_writer_stretched(MwWriter *writer, MwValueId value, int rank, MwDimOrder order,
+                                bool may_lack)
 {
     const char *name = NULL;
     int own = mw_value_tensor(writer->graph, value)->rank;
     MwWrittenNodes *before = go_to(writer, value);
-    if (!writer->name[value.index][order])
+    if (may_lack && !writer->name[value.index][order])
         name = stretching(writer, value, &own);
     if (!name && (order == MW_ORDER_OWN || own == rank))
         name = mw_writer_in(writer, value, order);
@@ -170,17 +172,22 @@ const char *mw_writer_stretched(MwWriter *writer, MwValueId value, int rank, MwD
     return name;
 }
 
+/* A name for the value in an order; where it is an output, only its own order has its name. */
+static const char *new_name(MwWriter *writer, MwValueId value, MwDimOrder order)
+{
+    return order == MW_ORDER_OWN || !writer->is_named[value.index]
+               ? mw_writer_value_name(writer, value)
+               : mw_writer_name(writer, mw_arena_printf(writer->arena, "%s.channels_first",
+                                                        mw_value(writer->graph, value)->name));
+}
+
 bool mw_writer_give(MwWriter *writer, int k, const char *name, MwDimOrder order)
 {
     const MwValueId value = mw_writer_result(writer, k);
     MwOnnx__NodeProto *last = writer->target->count ? mw_vec_last(writer->target) : NULL;
-    /* an output in its own order has the name that the model gives it */
-    const char *wanted = mw_value(writer->graph, value)->name;
-    if (order != MW_ORDER_OWN && writer->is_result[value.index])
-        wanted = mw_arena_printf(writer->arena, "%s.channels_first", wanted);
     for (size_t i = 0; last && i < last->n_output; i++)
         if (last->output[i] == name)
-            name = last->output[i] = (char *)mw_writer_name(writer, wanted);
+            name = last->output[i] = (char *)new_name(writer, value, order);
     writer->name[value.index][order] = keep(writer, name);
     return true;
 }

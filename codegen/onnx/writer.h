@@ -33,13 +33,13 @@ typedef struct {
     const MwOpenSizes *open;
     MwDiags *diags;
     MwLoops loops;
-    MwOutputs results;       /* the outputs of the file */
-    MW_VEC(MwValueId) given; /* states that are inputs of the file */
-    bool *needed;            /* [nodes] some output depends on it */
-    int *uses;    /* [values] operands of needed nodes, and outputs, that are the value */
-    int *user;    /* [values] the last needed node that takes it; -1: none does */
+    MwOutputs results; /* the outputs of the file */
+    bool *needed;      /* [nodes] some output depends on it */
+    bool *is_given;    /* [values] it is a state that is an input of the file */
+    int *uses;         /* [values] operands of needed nodes, and outputs, that are the value */
+    int *user;         /* [values] the last needed node that takes it; -1: none does */
     int *filters; /* [values] operands of needed nodes that are it as the filter of a convolution */
-    bool *is_result;                     /* [values] an output is the value */
+    bool *is_named;                      /* [values] an output has the value and its name */
     bool *is_merged;                     /* [nodes] it is part of what its user becomes */
     const char *(*name)[MW_ORDER_COUNT]; /* [values] in each order; NULL: not there */
     MwWrittenScan *scans;                /* [loops] */
@@ -59,6 +59,8 @@ typedef struct {
 
 /* `wanted`, or with a suffix if that name is taken. */
 const char *mw_writer_name(MwWriter *writer, const char *wanted);
+/* A name for the value in its own order: that of the model, if no other output has it. */
+const char *mw_writer_value_name(MwWriter *writer, MwValueId value);
 /* The node that is written cannot be expressed for this reason. Returns false. */
 bool mw_writer_refuse(MwWriter *writer, const char *reason);
 
@@ -121,8 +123,8 @@ const char *mw_writer_numbers(MwWriter *writer, const MwOpenNumber *numbers, int
 const char *mw_writer_shape(MwWriter *writer, MwValueId value, bool infers);
 /* 0, 1, .. of i64[count]. Shared. */
 const char *mw_writer_range(MwWriter *writer, MwOpenNumber count);
-/* An attribute of floats, which must not depend on open sizes. */
-double mw_writer_float_attr(MwWriter *writer, MwAttrKey key);
+/* The node that is written, in the graph of a point. */
+const MwNode *mw_writer_node_at(const MwWriter *writer, int point);
 
 /* ---- Values (values.c) ---- */
 
@@ -134,8 +136,9 @@ const char *mw_writer_operand(MwWriter *writer, int k);
 /* Whether the value is there with its channels first and not otherwise. */
 bool mw_writer_is_channels_first(const MwWriter *writer, MwValueId value);
 /* What stretches to the value, as element-wise operators stretch their operands, in an order of
- * `rank` dimensions. */
-const char *mw_writer_stretched(MwWriter *writer, MwValueId value, int rank, MwDimOrder order);
+ * `rank` dimensions. `may_lack`: it may have fewer elements than the value. */
+const char *mw_writer_stretched(MwWriter *writer, MwValueId value, int rank, MwDimOrder order,
+                                bool may_lack);
 /* The filter of a convolution, [features, channels, sizes..]. */
 const char *mw_writer_filter(MwWriter *writer, MwValueId value);
 /* `name` is result k of the node that is written. Returns true. */
@@ -158,6 +161,11 @@ static inline const MwTensor *mw_writer_operand_tensor(const MwWriter *writer, i
 static inline MwValueId mw_writer_result(const MwWriter *writer, int k)
 {
     return (MwValueId){writer->node->first_result + k};
+}
+/* The type in which an operator of ONNX runs that does not take bf16, with the same results. */
+static inline MwType mw_writer_wide(MwType type)
+{
+    return type == MW_BF16 ? MW_F32 : type;
 }
 /* The axis of a tensor in an order: `axis` is that in its own. */
 static inline int mw_writer_axis(int rank, int axis, MwDimOrder order)

@@ -59,6 +59,10 @@ static bool choose_outputs(Export *e, MwGraph *graph)
             mw_diag_error(e->diags, mw_span_none(), "the model has no value '%s'", name);
             return false;
         }
+        if (mw_has_value(mw_outputs_find(&graph->outputs, name))) {
+            mw_diag_error(e->diags, mw_span_none(), "--value %s is given twice", name);
+            return false;
+        }
         mw_vec_push(e->arena, &graph->outputs, ((MwOutput){name, value}));
     }
     if (graph->outputs.count)
@@ -132,32 +136,69 @@ static bool find_sizes(Export *e)
     return true;
 }
 
-/* Loads the graphs at all points, whose sizes begin at `times[i]` that of the model. */
-static bool load_points(Export *e, const MwOpenSizes *sizes, const int *times)
+static bool is_prime(int64_t number)
 {
-    for (int i = 0; i < sizes->size_count; i++)
-        e->open.sizes[i].value = times[i] * sizes->sizes[i].value;
+    for (int64_t by = 2; by * by <= number; by++)
+        if (number % by == 0)
+            return false;
+    return true;
+}
+
+static bool is_taken(const MwOpenSizes *sizes, int count, int64_t value)
+{
+    bool is = false;
+    for (int i = 0; i < count; i++)
+        is |= sizes->sizes[i].value == value;
+    return is;
+}
+
+/* The values that sizes begin at: for each the first prime from `times[i]` times that which is
+ * given on, of which no two are equal; `times` NULL: that which is given. */
+static void begin_sizes(Export *e, const MwOpenSizes *given, const int *times)
+{
+    for (int i = 0; i < given->size_count; i++) {
+        int64_t value = given->sizes[i].value * (times ? times[i] : 1);
+        while (times && (!is_prime(value) || is_taken(&e->open, i, value)))
+            value++;
+        e->open.sizes[i].value = value;
+    }
+}
+
+/* Loads the graphs at all points. */
+static bool load_points(Export *e, const MwOpenSizes *given, const int *times)
+{
+    begin_sizes(e, given, times);
     for (int point = 0; point < mw_open_point_count(&e->open); point++)
         if (!(e->open.graphs[point] = infer(e, point)))
             return false;
-    const char *differs = mw_open_compare(&e->open, e->arena);
-    if (differs)
-        mw_diag_error(e->diags, mw_span_none(), "%s: the sizes cannot stay open", differs);
-    return !differs;
+    return true;
 }
 
 /* A size that is a number of the model by chance too, such as its experts, makes nodes equal that
- * are not for other sizes. Multiples of larger primes rarely are such numbers; but a model may have
- * tables that are too short for them. */
+ * are not for other sizes; and where all points are even, a size that is rounded looks as if it
+ * were not. So points begin at primes, the greater the better. A model may have tables that are too
+ * short for them, or take even sizes alone: then at what is given. */
 static bool load_all(Export *e)
 {
-    static const int primes[MW_OPEN_MOST_SIZES] = {11, 13, 17, 19}, once[] = {1, 1, 1, 1};
-    const MwOpenSizes sizes = e->open;
+    static const int times[][MW_OPEN_MOST_SIZES] = {{11, 13, 17, 19}, {1, 1, 1, 1}};
+    const MwOpenSizes given = e->open;
     MwDiags *diags = e->diags;
-    e->diags = mw_diags_new(e->arena);
-    const bool loaded = sizes.size_count > 0 && load_points(e, &sizes, primes);
+    const char *differs = NULL;
+    bool loads = false;
+    for (int i = 0; i < MW_COUNT(times) && (!loads || differs) && given.size_count; i++) {
+        e->diags = mw_diags_new(e->arena);
+        loads = load_points(e, &given, times[i]);
+        differs = loads ? mw_open_compare(&e->open, e->arena) : differs;
+    }
     e->diags = diags;
-    return loaded || load_points(e, &sizes, once);
+    if (!loads && !differs) {
+        if (!load_points(e, &given, NULL))
+            return false;
+        differs = mw_open_compare(&e->open, e->arena);
+    }
+    if (differs)
+        mw_diag_error(e->diags, mw_span_none(), "%s: the sizes cannot stay open", differs);
+    return !differs;
 }
 
 /* ---- Weights ---- */
@@ -183,16 +224,21 @@ static void write(Export *e, const MwOnnxExport *export)
     mw_weight_files_close(&files);
 }
 
-/* Whether the file is one that the command reads, which is an error. */
+/* Whether the file, or the one beside it, is one that the command reads, which is an error. */
 static bool is_read(const Export *e)
 {
     const MwOnnxOptions *options = e->options;
-    bool is = mw_file_is_same(options->output, options->model);
-    for (int i = 0; i < options->weights.path_count; i++)
-        is |= mw_file_is_same(options->output, options->weights.paths[i]);
-    if (is)
-        mw_diag_error(e->diags, mw_span_none(), "cannot write %s: it is what is exported",
-                      options->output);
+    const char *const written[] = {options->output,
+                                   mw_onnx_file_outside(e->arena, options->output)};
+    bool is = false;
+    for (int i = 0; i < MW_COUNT(written) && !is; i++) {
+        is = mw_file_is_same(written[i], options->model);
+        for (int k = 0; k < options->weights.path_count; k++)
+            is |= mw_file_is_same(written[i], options->weights.paths[k]);
+        if (is)
+            mw_diag_error(e->diags, mw_span_none(), "cannot write %s: it is what is exported",
+                          written[i]);
+    }
     return is;
 }
 

@@ -50,8 +50,8 @@ static void permute(const MwOnnxInitial *initial, const char *from, char *to)
 {
     const MwTensor *whole = &initial->whole;
     const size_t bytes = (size_t)mw_type_bytes(whole->type);
-    int64_t stride[MW_MAX_RANK], at[MW_MAX_RANK] = {0};
-    for (int d = whole->rank - 1, next = 1; d >= 0; next *= (int)whole->dim[d], d--)
+    int64_t stride[MW_MAX_RANK], at[MW_MAX_RANK] = {0}, next = 1;
+    for (int d = whole->rank - 1; d >= 0; next *= whole->dim[d], d--)
         stride[d] = next;
     for (int64_t i = 0; i < mw_tensor_elements(whole); i++) {
         int64_t place = 0;
@@ -171,19 +171,46 @@ static bool write_message(const Writer *w, int fd, const char *path)
            mw_fault_set(w->fault, "cannot write %s: %s", path, strerror(errno));
 }
 
-/* Writes a file by `fill` and keeps it. */
-static bool write_file(const Writer *w, const char *path,
-                       bool fill(const Writer *w, int fd, const char *path))
-{
+/* A file that is written by `fill`. */
+typedef struct {
+    const char *path;
+    bool (*fill)(const Writer *w, int fd, const char *path);
     MwNewFile file;
-    if (!mw_new_file_open(&file, path))
-        return mw_fault_set(w->fault, "cannot write %s: %s", path, strerror(errno));
-    if (!fill(w, file.fd, path)) {
-        mw_new_file_drop(&file);
-        return false;
-    }
-    return mw_new_file_keep(&file, 0644) ||
-           mw_fault_set(w->fault, "cannot write %s: %s", path, strerror(errno));
+} Part;
+
+static bool cannot_write(const Writer *w, const Part *part)
+{
+    return mw_fault_set(w->fault, "cannot write %s: %s", part->path, strerror(errno));
+}
+
+static bool begin_part(const Writer *w, Part *part)
+{
+    if (!mw_new_file_open(&part->file, part->path))
+        return cannot_write(w, part);
+    if (part->fill(w, part->file.fd, part->path))
+        return true;
+    mw_new_file_drop(&part->file);
+    return false;
+}
+
+/* Writes all files before it keeps one, so that those that were there stay if one fails. */
+static bool write_parts(const Writer *w, Part *parts, int count)
+{
+    int begun = 0, kept = 0;
+    while (begun < count && begin_part(w, &parts[begun]))
+        begun++;
+    bool good = begun == count;
+    for (; good && kept < count; kept++)
+        if (!mw_new_file_keep(&parts[kept].file, 0644))
+            good = cannot_write(w, &parts[kept]);
+    for (int i = kept; i < begun; i++)
+        mw_new_file_drop(&parts[i].file);
+    return good;
+}
+
+const char *mw_onnx_file_outside(MwArena *arena, const char *path)
+{
+    return mw_arena_printf(arena, "%s.data", path);
 }
 
 bool mw_onnx_file_write(MwArena *arena, const char *path, const MwOnnxExport *export,
@@ -196,8 +223,8 @@ bool mw_onnx_file_write(MwArena *arena, const char *path, const MwOnnxExport *ex
     for (int i = 0; i < export->initials.count; i++)
         bytes += mw_tensor_bytes(&export->initials.at[i].whole);
     if (bytes <= MOST_INSIDE_BYTES)
-        return read_inside(&w) && write_file(&w, path, write_message);
-    const char *outside = mw_arena_printf(arena, "%s.data", path), *slash = strrchr(outside, '/');
+        return read_inside(&w) && write_parts(&w, &(Part){path, write_message}, 1);
+    const char *outside = mw_onnx_file_outside(arena, path), *slash = strrchr(outside, '/');
     place_outside(&w, slash ? slash + 1 : outside);
-    return write_file(&w, outside, write_outside) && write_file(&w, path, write_message);
+    return write_parts(&w, (Part[]){{outside, write_outside}, {path, write_message}}, 2);
 }

@@ -6,6 +6,9 @@
 #include "codegen/onnx/export.h"
 #include "runtime/weights/weight_files.h"
 
+/* The file beside the one at `path` that has the elements of large models. */
+const char *mw_onnx_file_outside(MwArena *arena, const char *path);
+
 /* Writes the model to `path`. Weights of more than 1 GB together go to a file of their own beside
  * it, as messages have at most 2 GB; else they are in memory at once. A fault if the files of
  * weights lack one, or have another shape. */
