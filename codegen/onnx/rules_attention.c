@@ -97,21 +97,34 @@ static double lowest(MwType type)
     return type == MW_F16 ? -65504 : type == MW_BF16 ? -0x1.fep127 : -FLT_MAX;
 }
 
-/* softmax(scores) over the keys that are seen; `seen` NULL: all. */
-static const char *put_softmax(const Attention *a, const char *scores, const char *seen,
-                               bool some_see_none)
+/* Which keys queries see beside those whose scores are -infinity. */
+typedef struct {
+    const char *seen;   /* bool; NULL: all */
+    bool some_see_none; /* of `seen` */
+    bool may_be_none;   /* all scores of a query may be -infinity */
+} Seen;
+
+/* softmax(scores) over the keys that are seen, and 0 where there is none. */
+static const char *put_softmax(const Attention *a, const char *scores, const Seen *of)
 {
     MwWriter *writer = a->writer;
-    if (seen)
+    const char *zero = mw_writer_number(writer, a->type, 0),
+               *infinite = mw_writer_number(writer, a->type, -INFINITY);
+    if (of->seen)
         scores = mw_writer_put3(
-            writer, "Where", seen, scores,
-            mw_writer_number(writer, a->type, some_see_none ? lowest(a->type) : -INFINITY));
+            writer, "Where", of->seen, scores,
+            of->some_see_none ? mw_writer_number(writer, a->type, lowest(a->type)) : infinite);
     const char *shares = mw_writer_put1(writer, "Softmax", scores);
     mw_writer_int(writer, "axis", -1);
-    if (seen && some_see_none)
-        shares =
-            mw_writer_put3(writer, "Where", seen, shares, mw_writer_number(writer, a->type, 0));
-    return shares;
+    if (of->seen && of->some_see_none)
+        return mw_writer_put3(writer, "Where", of->seen, shares, zero);
+    if (!of->may_be_none)
+        return shares;
+    const char *greatest =
+        mw_writer_put2(writer, "ReduceMax", scores, mw_writer_integers(writer, (int64_t[]){-1}, 1));
+    mw_writer_int(writer, "keepdims", 1);
+    const char *is_none = mw_writer_put2(writer, "Equal", greatest, infinite);
+    return mw_writer_put3(writer, "Where", is_none, zero, shares);
 }
 
 static const char *put_scores(Attention *a)
@@ -138,20 +151,22 @@ bool mw_write_sdpa(MwWriter *writer, const char *op)
     if (writer->uses[mw_writer_result(writer, 1).index])
         return mw_writer_refuse(writer, "its log-sum-exp");
     Attention a = read_attention(writer);
-    const char *scores = put_scores(&a), *seen = put_seen(&a);
-    bool some_see_none = seen && !all_see(&a);
+    const char *scores = put_scores(&a);
+    Seen of = {.seen = put_seen(&a)};
+    of.some_see_none = of.seen && !all_see(&a);
     if (a.node->op == MW_OP_SDPA_MASKED) {
         const char *mask = mw_writer_operand(writer, 3);
         if (mw_writer_operand_tensor(writer, 3)->type == MW_BOOL) {
-            seen = seen ? mw_writer_put2(writer, "And", seen, mask) : mask;
-            some_see_none = true;
-        } else
+            of.seen = of.seen ? mw_writer_put2(writer, "And", of.seen, mask) : mask;
+            of.some_see_none = true;
+        } else {
             scores = mw_writer_put2(writer, "Add", scores, mask);
+            of.may_be_none = true;
+        }
     }
     const char *v = put_heads(writer, mw_writer_operand(writer, 2), (int64_t[]){0, 2, 1, 3});
     v = put_repeated(&a, v, 2);
-    const char *mixed =
-        mw_writer_put2(writer, "MatMul", put_softmax(&a, scores, seen, some_see_none), v);
+    const char *mixed = mw_writer_put2(writer, "MatMul", put_softmax(&a, scores, &of), v);
     return mw_writer_give_own(writer, put_heads(writer, mixed, (int64_t[]){0, 2, 1, 3}));
 }
 
