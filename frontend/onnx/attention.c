@@ -18,9 +18,10 @@ typedef struct {
     MwOnnxValue *q, *k, *v;  /* k transposed: [batch, heads, width, keys] */
     MwOnnxDim queries, keys; /* how many there are */
     double scale;
-    MwOnnxValue *mask; /* NULL: none */
-    MwOnnxValue *bias; /* what is added to the scores beside the mask; NULL: nothing */
-    bool hides;        /* mask is of bool, and false hides: of a `not` where `inverted` */
+    MwOnnxValue *mask;  /* NULL: none */
+    MwOnnxValue *bias;  /* what is added to the scores beside the mask; NULL: nothing */
+    MwOnnxValue *shown; /* the mask by which shares of keys that are hidden become 0; NULL: none */
+    bool hides;         /* mask is of bool, and false hides: of a `not` where `inverted` */
     bool inverted;
 } Attention;
 
@@ -58,13 +59,23 @@ static bool match_scores(MwOnnxValue *value, Attention *attention)
     return true;
 }
 
+/* Whether a score hides its key: -infinity, or a number so low that its share is 0 beside others,
+ * where the shares of keys that are hidden become 0. */
+static bool hides_key(double score, MwType type, bool is_zeroed)
+{
+    return score == -INFINITY ||
+           (is_zeroed && (score <= HIDDEN || (type == MW_F16 && score <= -65504)));
+}
+
 /* where(mask, scores, -inf), or the other way round. */
 static bool match_choice(MwOnnxValue *value, Attention *attention)
 {
     const MwOnnxNode *choice = mw_onnx_made_before_casts(value, "Where");
     for (int i = 1; choice && i <= 2; i++) {
         double number;
-        if (!mw_onnx_constant_number(choice->inputs[3 - i], &number) || number != -INFINITY ||
+        if (!mw_onnx_constant_number(choice->inputs[3 - i], &number) ||
+            !hides_key(number, value->shape.type,
+                       i == 1 && choice->inputs[0] == attention->shown) ||
             !match_scores(choice->inputs[i], attention))
             continue;
         attention->mask = choice->inputs[0];
@@ -101,20 +112,43 @@ static bool match_masked(MwOnnxValue *value, Attention *attention)
     return false;
 }
 
-/* The softmax, which may have 0 in the place of NaN. */
-static const MwOnnxNode *softmax_of(MwOnnxValue *value)
+/* Whether a condition holds where all of a row are -infinity: equal(max(row), -infinity). */
+static bool is_of_hidden_rows(const MwOnnxValue *condition, const MwOnnxValue *scores)
+{
+    double number;
+    const MwOnnxNode *equal = mw_onnx_made_by(condition, "Equal");
+    const MwOnnxNode *greatest = equal ? mw_onnx_made_by(equal->inputs[0], "ReduceMax") : NULL;
+    if (!greatest || greatest->inputs[0] != scores ||
+        !mw_onnx_constant_number(equal->inputs[1], &number) || number != -INFINITY)
+        return false;
+    const MwOnnxShape *rows = &greatest->outputs[0]->shape, *all = &scores->shape;
+    bool is = rows->rank == all->rank && mw_onnx_dim_is(&rows->dim[rows->rank - 1], 1);
+    for (int i = 0; is && i < all->rank - 1; i++)
+        is = mw_onnx_dim_equal(&rows->dim[i], &all->dim[i]);
+    return is;
+}
+
+/* The softmax, which may have 0 in the place of what a query has that sees no key: NaN; or what is
+ * shared out among keys that are hidden, where `*shown` is the mask of those that are not. */
+static const MwOnnxNode *softmax_of(MwOnnxValue *value, MwOnnxValue **shown)
 {
     double zero;
     value = mw_onnx_before_casts(value);
-    const MwOnnxNode *choice = mw_onnx_made_by(value, "Where");
-    if (choice) {
+    const MwOnnxNode *choice = mw_onnx_made_by(value, "Where"), *softmax;
+    if (choice && mw_onnx_constant_number(choice->inputs[2], &zero) && zero == 0) {
+        *shown = choice->inputs[0];
+        value = mw_onnx_before_casts(choice->inputs[1]);
+    } else if (choice) {
+        MwOnnxValue *else_value = choice->inputs[2];
         const MwOnnxNode *is_nan = mw_onnx_made_by(choice->inputs[0], "IsNaN");
-        if (!is_nan || is_nan->inputs[0] != choice->inputs[2] ||
+        softmax = mw_onnx_made_by(else_value, "Softmax");
+        if (!((is_nan && is_nan->inputs[0] == else_value) ||
+              (softmax && is_of_hidden_rows(choice->inputs[0], softmax->inputs[0]))) ||
             !mw_onnx_constant_number(choice->inputs[1], &zero) || zero != 0)
             return NULL;
-        value = mw_onnx_before_casts(choice->inputs[2]);
+        value = mw_onnx_before_casts(else_value);
     }
-    const MwOnnxNode *softmax = mw_onnx_made_by(value, "Softmax");
+    softmax = mw_onnx_made_by(value, "Softmax");
     const int64_t axis = softmax ? mw_onnx_int_of(softmax, "axis", -1) : 0;
     return softmax && (axis == -1 || axis == value->shape.rank - 1) ? softmax : NULL;
 }
@@ -382,10 +416,11 @@ static void add_scale(MwOnnxImport *import, const MwOnnxDim *width, double scale
 bool mw_onnx_match_attention(MwOnnxImport *import, const MwOnnxNode *node)
 {
     static const int8_t heads_third[MW_MAX_RANK] = {0, 2, 1, 3, 4, 5, 6, 7};
-    const MwOnnxNode *softmax = softmax_of(node->inputs[0]);
     Attention attention = {.v = node->inputs[1]};
+    const MwOnnxNode *softmax = softmax_of(node->inputs[0], &attention.shown);
     if (!softmax || !match_masked(softmax->inputs[0], &attention) || !fits(&attention) ||
-        !is_of_scores(node->inputs[0], &attention))
+        !is_of_scores(node->inputs[0], &attention) ||
+        (attention.shown && (attention.mask != attention.shown || attention.inverted)))
         return false;
     MwOnnxTerm *operands[4];
     int count = 3;

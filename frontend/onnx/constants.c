@@ -76,6 +76,31 @@ bool mw_onnx_constant_of_shape(MwOnnxImport *import, const MwOnnxNode *node)
     return true;
 }
 
+bool mw_onnx_random_uniform(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    int64_t sizes[MW_MAX_RANK];
+    MwOnnxShape shape = {.type = MW_F32,
+                         .rank = mw_onnx_ints_of(node, "shape", sizes, MW_MAX_RANK)};
+    bool good = shape.rank >= 0 && mw_onnx_int_of(node, "dtype", 1) == 1;
+    for (int i = 0; good && i < shape.rank; i++) {
+        shape.dim[i] = mw_onnx_dim(sizes[i]);
+        good = sizes[i] > 0;
+    }
+    if (!good)
+        return mw_onnx_refuse(import, node, "another type than f32, or a shape without elements");
+    const double low = mw_onnx_float_of(node, "low", 0), high = mw_onnx_float_of(node, "high", 1);
+    const char *text =
+        mw_onnx_text(import, "uniform([%s])", mw_onnx_dims_text(import, shape.rank, shape.dim));
+    MwOnnxTerm *term = mw_onnx_emit(import, &shape, text, NULL, 0);
+    if (low != 0 || high != 1)
+        term = mw_onnx_emit1(import, &shape,
+                             mw_onnx_text(import, "#0 * %s + %s",
+                                          mw_onnx_number_text(import, MW_F32, high - low),
+                                          mw_onnx_number_text(import, MW_F32, low)),
+                             term);
+    return mw_onnx_set(import, node, 0, &shape, term, NULL);
+}
+
 /* Up to a size of the model, by steps of 1. */
 bool mw_onnx_range(MwOnnxImport *import, const MwOnnxNode *node)
 {

@@ -129,6 +129,40 @@ bool mw_onnx_gather_elements(MwOnnxImport *import, const MwOnnxNode *node)
                        NULL);
 }
 
+/* Whether the operands are those of rows: x [n, rest..], ids [.., 1], rows [.., rest..]. */
+static bool are_rows(const MwOnnxShape *x, const MwOnnxShape *ids, const MwOnnxShape *rows)
+{
+    const int given = ids->rank - 1;
+    bool are = x->rank > 0 && ids->rank > 0 && rows->rank == given + x->rank - 1 &&
+               mw_onnx_dim_is(&ids->dim[given], 1) && mw_type_is_index(ids->type) &&
+               rows->type == x->type;
+    for (int i = 0; are && i < rows->rank; i++)
+        are = mw_onnx_dim_equal(&rows->dim[i], i < given ? &ids->dim[i] : &x->dim[i - given + 1]);
+    return are;
+}
+
+bool mw_onnx_scatter_nd(MwOnnxImport *import, const MwOnnxNode *node)
+{
+    MwOnnxValue *x = node->inputs[0], *ids = node->inputs[1], *rows = node->inputs[2];
+    const bool adds = mw_onnx_text_is(node, "reduction", "none", "add");
+    const MwType type = x->shape.type;
+    if (!are_rows(&x->shape, &ids->shape, &rows->shape))
+        return mw_onnx_refuse(import, node, "indices of other than one number");
+    if (adds ? !mw_type_is_float(type) && !mw_type_is_index(type)
+             : !mw_type_is_float(type) || x->shape.rank != 2 || ids->shape.rank != 2 ||
+                   !mw_onnx_text_is(node, "reduction", "none", "none"))
+        return mw_onnx_refuse(import, node, "attribute reduction, or what is put");
+    ids = counted_ids(import, ids, &x->shape.dim[0]);
+    MwOnnxShape flat = ids->shape;
+    flat.rank--;
+    MwOnnxTerm *const operands[] = {mw_onnx_term(import, x),
+                                    mw_onnx_reshape(import, mw_onnx_term(import, ids), &flat),
+                                    mw_onnx_term(import, rows)};
+    const char *text = adds ? "scatter_add($0, $1, $2)" : "put_rows($0, $1, $2)";
+    return mw_onnx_set(import, node, 0, &x->shape,
+                       mw_onnx_emit(import, &x->shape, text, operands, MW_COUNT(operands)), NULL);
+}
+
 bool mw_onnx_one_hot(MwOnnxImport *import, const MwOnnxNode *node)
 {
     MwOnnxValue *ids = node->inputs[0];

@@ -221,11 +221,21 @@ bool mw_onnx_quotient(MwOnnxImport *import, const MwOnnxNode *node)
     return mw_onnx_map_values(import, node, type, text, node->inputs, 2);
 }
 
+/* With `fmod` what is left has the sign of the dividend. Of floats abs(a) % abs(b) is exact, and
+ * of integers abs(a) may not be one. */
 bool mw_onnx_modulo(MwOnnxImport *import, const MwOnnxNode *node)
 {
-    if (mw_onnx_int_of(node, "fmod", 0))
-        return mw_onnx_refuse(import, node, "attribute fmod = 1");
-    return mw_onnx_map(import, node);
+    if (!mw_onnx_int_of(node, "fmod", 0))
+        return mw_onnx_map(import, node);
+    if (!check_types(import, node, 0))
+        return false;
+    const MwType type = node->inputs[0]->shape.type;
+    return mw_onnx_map_values(import, node, type,
+                              mw_type_is_float(type)
+                                  ? "sign($0) * (abs($0) % abs($1))"
+                                  : "where((#0 % #1 != 0) and ((#0 < 0) != (#1 < 0)), "
+                                    "#0 % #1 - #1, #0 % #1)",
+                              node->inputs, 2);
 }
 
 bool mw_onnx_map_many(MwOnnxImport *import, const MwOnnxNode *node)

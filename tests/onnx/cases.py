@@ -90,6 +90,25 @@ integers (int64[batch, 5] x, int32[batch, 5] y) => (int64[batch, 5] z, float[bat
   m = ArgMax<axis = 1, keepdims = 0>(w0)
 }""", {}, {"batch": 2}, {"x": 9, "y": 9}),
 
+    "remainders": (head() + """
+remainders (float[batch, 5] x, float[batch, 5] y, int32[batch, 5] i) => (float[batch, 5] a, int32[batch, 5] b,
+    float[batch, 5] c, float[3, 5] d) {
+  two = Constant<value = int32 {2}>()
+  three = Constant<value = int32 {3}>()
+  r = Mod<fmod = 1>(x, y)
+  a = Atan(r)
+  j = Sub(i, two)
+  k = Mod<fmod = 1>(j, three)
+  minus = Neg(three)
+  m = Mod<fmod = 1>(j, minus)
+  n = Mul(m, three)
+  b = Add(k, n)
+  fraction = Constant<value = float {0.3}>()
+  c = Mod<fmod = 1>(x, fraction)
+  drawn = RandomUniform<shape = [3, 5], low = 2.0, high = 3.0>()
+  d = Floor(drawn)
+}""", {}, {"batch": 2}, {"i": 9}),
+
     "shapes": (head() + """
 shapes (float[batch, 4, 6] x) => (float[batch, 3, n] y, float[batch, p, 4] z, float[q, r] t) {
   shape = Shape(x)
@@ -201,9 +220,10 @@ reductions (float[batch, 3, 4] x) => (float[batch, 3, 1] a, float[batch, 4] b, f
   l = LogSoftmax(x)
 }""", {}, {"batch": 2}, {}),
 
-    "lookups": (head() + """
+    "lookups": (head(18) + """
 lookups (int64[batch, 3] ids, float[batch, 4, 5] x, int64[batch, 2] places) =>
-    (float[batch, 3, 6] a, float[batch, 5] b, float[batch, 2, 5] c, float[batch, 2] d, float[batch, 3, 7] e) {
+    (float[batch, 3, 6] a, float[batch, 5] b, float[batch, 2, 5] c, float[batch, 2] d, float[batch, 3, 7] e,
+    float[9, 6] f, float[9, 6] g) {
   a = Gather(table, ids)
   last = Constant<value = int64 {-1}>()
   b = Gather<axis = 1>(x, last)
@@ -213,6 +233,13 @@ lookups (int64[batch, 3] ids, float[batch, 4, 5] x, int64[batch, 2] places) =>
   depth = Constant<value = int64 {7}>()
   values = Constant<value = float[2] {0.0, 1.0}>()
   e = OneHot(ids, depth, values)
+  last1 = Constant<value = int64[1] {-1}>()
+  columns = Unsqueeze(ids, last1)
+  f = ScatterND<reduction = "add">(table, columns, a)
+  rows = Constant<value = int64[2, 1] {3, -1}>()
+  put = Constant<value = int64[2] {1, 0}>()
+  new = Gather(table, put)
+  g = ScatterND(table, rows, new)
 }""", {"table": (9, 6)}, {"batch": 2}, {"ids": 7, "places": 5}),
 
     "norms": (head(21) + """
@@ -274,6 +301,34 @@ activations (float[batch, 6] x) => (float[batch, 6] a, float[batch, 6] b, float[
   d = Div(d2, six)
   e = Gelu(x)
 }""", {}, {"batch": 3}, {}),
+
+    "hidden_attention": (head(18) + """
+hidden_attention (float[batch, 5, 12] x, bool[batch, 1, 5, 5] seen, float[batch, 1, 1, 5] mask) =>
+    (float[batch, 3, 5, 4] y, float[batch, 3, 5, 4] z) {
+  heads = Constant<value = int64[4] {0, 0, 3, 4}>()
+  half = Constant<value = float {0.5}>()
+  hidden = Constant<value = float {-3.4028235e38}>()
+  infinite = Constant<value = float {-inf}>()
+  zero = Constant<value = float {0.0}>()
+  last = Constant<value = int64[1] {-1}>()
+  x1 = Reshape(x, heads)
+  q = Transpose<perm = [0, 2, 1, 3]>(x1)
+  kt = Transpose<perm = [0, 2, 3, 1]>(x1)
+  s0 = MatMul(q, kt)
+  scores = Mul(s0, half)
+  masked = Where(seen, scores, hidden)
+  p = Softmax(masked)
+  shares = Where(seen, p, zero)
+  y = MatMul(shares, q)
+  large = Log(mask)
+  masked2 = Add(scores, large)
+  p2 = Softmax(masked2)
+  greatest = ReduceMax(masked2, last)
+  is_none = Equal(greatest, infinite)
+  shares2 = Where(is_none, zero, p2)
+  z = MatMul(shares2, q)
+}""", {}, {"batch": 2}, {"seen": [[[[True, True, False, True, False]] * 4 + [[False] * 5]]],
+                         "mask": [[[[0] * 5]], [[[0.5, 0, 2, 1, 1]]]]}),
 
     "attention": (head() + """
 attention (float[batch, 5, 12] x, bool[batch, 1, 1, 5] seen) => (float[batch, 5, 12] y, float[batch, 5, 12] z,
