@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "codegen/onnx/export.h"
 #include "frontend/frontend.h"
+#include "ir/loops.h"
 #include "passes/pass.h"
 #include "tools/export/onnx_file.h"
 
@@ -45,24 +46,36 @@ static MwGraph *load(Export *e, int point)
     return graph;
 }
 
+/* The value that is asked for by a name; none after an error. */
+static MwValueId find_value(Export *e, const MwGraph *graph, const MwLoops *loops, const char *name)
+{
+    const MwValueId metric = mw_outputs_find(&graph->metrics, name);
+    const MwValueId value = mw_has_value(metric) ? metric : mw_graph_find(graph, name);
+    if (!mw_has_value(value))
+        mw_diag_error(e->diags, mw_span_none(), "the model has no value '%s'", name);
+    else if (mw_has_value(mw_outputs_find(&graph->outputs, name)))
+        mw_diag_error(e->diags, mw_span_none(), "--value %s is given twice", name);
+    else if (loops->of_value[value.index] >= 0)
+        mw_diag_error(e->diags, mw_value_node(graph, value)->origin.span,
+                      "'%s' is of one step of a scan: a value of all steps is what 'collect' gives",
+                      name);
+    else
+        return value;
+    return mw_no_value();
+}
+
 /* Has the graph give the values that are asked for. */
 static bool choose_outputs(Export *e, MwGraph *graph)
 {
     const MwOnnxOptions *options = e->options;
+    const MwLoops loops = mw_loops(e->arena, graph);
     if (options->value_count)
         graph->outputs = (MwOutputs){0};
     for (int i = 0; i < options->value_count; i++) {
         const char *name = mw_intern(e->interner, options->values[i]);
-        const MwValueId metric = mw_outputs_find(&graph->metrics, name);
-        const MwValueId value = mw_has_value(metric) ? metric : mw_graph_find(graph, name);
-        if (!mw_has_value(value)) {
-            mw_diag_error(e->diags, mw_span_none(), "the model has no value '%s'", name);
+        const MwValueId value = find_value(e, graph, &loops, name);
+        if (!mw_has_value(value))
             return false;
-        }
-        if (mw_has_value(mw_outputs_find(&graph->outputs, name))) {
-            mw_diag_error(e->diags, mw_span_none(), "--value %s is given twice", name);
-            return false;
-        }
         mw_vec_push(e->arena, &graph->outputs, ((MwOutput){name, value}));
     }
     if (graph->outputs.count)
@@ -235,6 +248,7 @@ static bool is_read(const Export *e)
         is = mw_file_is_same(written[i], options->model);
         for (int k = 0; k < options->weights.path_count; k++)
             is |= mw_file_is_same(written[i], options->weights.paths[k]);
+        is |= options->weights.map && mw_file_is_same(written[i], options->weights.map);
         if (is)
             mw_diag_error(e->diags, mw_span_none(), "cannot write %s: it is what is exported",
                           written[i]);
