@@ -127,6 +127,7 @@ static const char *put_softmax(const Attention *a, const char *scores, const See
     return mw_writer_put3(writer, "Where", is_none, zero, shares);
 }
 
+/* Queries are scaled before the product, which may be too large for f16. */
 static const char *put_scores(Attention *a)
 {
     MwWriter *writer = a->writer;
@@ -135,8 +136,8 @@ static const char *put_scores(Attention *a)
     const char *q = put_heads(writer, mw_writer_operand(writer, 0), (int64_t[]){0, 2, 1, 3});
     const char *k = put_heads(writer, mw_writer_operand(writer, 1), (int64_t[]){0, 2, 1, 3});
     k = put_heads(writer, put_repeated(a, k, 1), (int64_t[]){0, 1, 3, 2});
+    q = mw_writer_put2(writer, "Mul", q, mw_writer_number(writer, a->type, scale));
     const char *scores = mw_writer_put2(writer, "MatMul", q, k);
-    scores = mw_writer_put2(writer, "Mul", scores, mw_writer_number(writer, a->type, scale));
     if (cap) {
         const char *by = mw_writer_number(writer, a->type, cap);
         scores = mw_writer_put1(writer, "Tanh", mw_writer_put2(writer, "Div", scores, by));

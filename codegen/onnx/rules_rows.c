@@ -206,20 +206,20 @@ bool mw_write_add(MwWriter *writer, const char *op)
                     mw_writer_operand(writer, shift));
 }
 
-/* x / sqrt(mean(x^2) + eps) */
+/* x / sqrt(mean(x^2) + eps), in f32: squares may be too large for f16. */
 bool mw_write_rms_norm(MwWriter *writer, const char *op)
 {
     (void)op;
-    const MwType type = mw_writer_operand_tensor(writer, 0)->type;
-    const char *x = mw_writer_operand(writer, 0);
-    const char *square = mw_writer_put2(writer, "Pow", x, mw_writer_number(writer, type, 2));
+    const MwType type = mw_writer_operand_tensor(writer, 0)->type, run = MW_F32;
+    const char *x = mw_writer_cast(writer, mw_writer_operand(writer, 0), type, run);
+    const char *square = mw_writer_put2(writer, "Pow", x, mw_writer_number(writer, run, 2));
     const char *mean = mw_writer_put2(writer, "ReduceMean", square,
                                       mw_writer_integers(writer, (int64_t[]){-1}, 1));
     mw_writer_int(writer, "keepdims", 1);
     const double eps = mw_node_float(writer->node, MW_ATTR_EPS);
-    const char *sum = mw_writer_put2(writer, "Add", mean, mw_writer_number(writer, type, eps));
-    return mw_writer_give_own(
-        writer, mw_writer_put2(writer, "Div", x, mw_writer_put1(writer, "Sqrt", sum)));
+    const char *sum = mw_writer_put2(writer, "Add", mean, mw_writer_number(writer, run, eps));
+    const char *norm = mw_writer_put2(writer, "Div", x, mw_writer_put1(writer, "Sqrt", sum));
+    return mw_writer_give_own(writer, mw_writer_cast(writer, norm, run, type));
 }
 
 /* ---- Rows ---- */
