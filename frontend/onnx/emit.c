@@ -146,13 +146,18 @@ MwOnnxTerm *mw_onnx_emit_number(MwOnnxImport *import, MwType type, double value)
     return term;
 }
 
-const char *mw_onnx_unique_name(MwOnnxImport *import, const char *name)
+const char *mw_onnx_unique_among(MwOnnxImport *import, MwNameMap *names, const char *name)
 {
     const char *unique = mw_intern(import->interner, name);
-    for (int n = 1; mw_name_map_find(&import->names, unique); n++)
+    for (int n = 1; mw_name_map_find(names, unique); n++)
         unique = mw_intern_printf(import->interner, "%s_%d", name, n);
-    *mw_name_map_add(&import->names, unique) = import;
+    *mw_name_map_add(names, unique) = import;
     return unique;
+}
+
+const char *mw_onnx_unique_name(MwOnnxImport *import, const char *name)
+{
+    return mw_onnx_unique_among(import, &import->names, name);
 }
 
 static MwOnnxTerm *emit_tensor(MwOnnxImport *import, int kind, const MwOnnxTensor *tensor,

@@ -90,6 +90,8 @@ MwOnnxTerm *mw_onnx_emit_state(MwOnnxImport *import, const MwOnnxTensor *tensor,
 
 /* `name`, or with the least number that makes it new in the model; nothing else gets it then. */
 const char *mw_onnx_unique_name(MwOnnxImport *import, const char *name);
+/* The same of other names than those of the model. */
+const char *mw_onnx_unique_among(MwOnnxImport *import, MwNameMap *names, const char *name);
 /* A text in the arena, for expressions. */
 const char *mw_onnx_text(MwOnnxImport *import, const char *format, ...) MW_PRINTF(2, 3);
 /* "batch, 12, 64" */

@@ -200,20 +200,28 @@ static void collect_weights(MwOnnxImport *import, MwOnnxModel *model)
         }
 }
 
-/* Whether a map of names can have the name of an initializer. */
-static bool is_map_name(const char *name)
+/* Whether the map has an initializer: it is a weight or a state of the model. */
+static bool is_mapped(const MwOnnxValue *value)
 {
-    return *name && !name[strcspn(name, " \t\n=[](),*{}#")];
+    const MwOnnxTerm *term = value->term;
+    return term && term->uses &&
+           (term->kind == MW_ONNX_TERM_WEIGHT || term->kind == MW_ONNX_TERM_STATE);
 }
 
-/* A line of the map: an initializer is a weight, with the order of dimensions that it has there.
- * One whose name the exporter made up gets that of the weight. */
-static void map_weight(MwText *map, const MwOnnxValue *value)
+/* Whether the map calls an initializer as the file does: a person has given it its name, and a map
+ * can have that. */
+static bool keeps_name(const MwOnnxValue *value)
+{
+    return *value->name && !value->name[strcspn(value->name, " \t\n=[](),*{}#")] &&
+           mw_onnx_is_given_name(value->name);
+}
+
+/* A line of the map: an initializer is a weight, with the order of dimensions that it has there. */
+static void map_weight(MwText *map, const MwOnnxValue *value, const char *name)
 {
     const int rank = value->shape.rank;
-    const bool is_given = is_map_name(value->name) && mw_onnx_is_given_name(value->name);
     bool moves = false;
-    mw_text_printf(map, "%s = %s", is_given ? value->name : value->term->name, value->term->name);
+    mw_text_printf(map, "%s = %s", name, value->term->name);
     for (int d = 0; d < rank; d++)
         moves |= value->order[d] != d;
     if (moves) {
@@ -228,26 +236,32 @@ static void map_weight(MwText *map, const MwOnnxValue *value)
     mw_text_add(map, "\n");
 }
 
-/* Weights that are computed from initializers have their own names. */
+/* Initializers whose names the exporter made up, and weights that are computed from initializers,
+ * have the names of the model, as far as no initializer has them. */
 static void collect_map(MwOnnxImport *import, MwOnnxModel *model)
 {
     const MwOnnxGraph *graph = import->graph;
     MwText map = {.arena = import->arena};
-    MwNameMap mapped = {.arena = import->arena};
+    MwNameMap mapped = {.arena = import->arena}, names = mapped;
     mw_text_printf(&map, "# Initializers of the ONNX file as weights of %s.\n",
                    mw_onnx_clean_name(import->interner, graph->name));
+    for (int i = 0; i < graph->initializers.count; i++)
+        if (is_mapped(graph->initializers.at[i]) && keeps_name(graph->initializers.at[i]))
+            mw_onnx_unique_among(import, &names, graph->initializers.at[i]->name);
     for (int i = 0; i < graph->initializers.count; i++) {
         const MwOnnxValue *value = graph->initializers.at[i];
-        const MwOnnxTerm *term = value->term;
-        if (!term || !term->uses ||
-            (term->kind != MW_ONNX_TERM_WEIGHT && term->kind != MW_ONNX_TERM_STATE))
+        if (!is_mapped(value))
             continue;
-        map_weight(&map, value);
-        *mw_name_map_add(&mapped, term->name) = import;
+        map_weight(&map, value,
+                   keeps_name(value) ? value->name
+                                     : mw_onnx_unique_among(import, &names, value->term->name));
+        *mw_name_map_add(&mapped, value->term->name) = import;
     }
-    for (int i = 0; i < model->weight_count; i++)
-        if (!mw_name_map_find(&mapped, model->weights[i].name))
-            mw_text_printf(&map, "%s = %s\n", model->weights[i].name, model->weights[i].name);
+    for (int i = 0; i < model->weight_count; i++) {
+        const char *name = model->weights[i].name;
+        if (!mw_name_map_find(&mapped, name))
+            mw_text_printf(&map, "%s = %s\n", mw_onnx_unique_among(import, &names, name), name);
+    }
     model->map = map.at;
     model->map_bytes = map.bytes;
 }
