@@ -59,6 +59,18 @@ static bool match_scores(MwOnnxValue *value, Attention *attention)
     return true;
 }
 
+/* Scores with something that is added, as a bias of positions is. */
+static bool match_biased(MwOnnxValue *value, Attention *attention)
+{
+    const MwOnnxNode *sum = mw_onnx_made_before_casts(value, "Add");
+    for (int i = 0; sum && i < 2; i++)
+        if (match_scores(sum->inputs[i], attention)) {
+            attention->bias = sum->inputs[1 - i];
+            return true;
+        }
+    return false;
+}
+
 /* Whether a score hides its key: -infinity, or a number so low that its share is 0 beside others,
  * where the shares of keys that are hidden become 0. */
 static bool hides_key(double score, MwType type, bool is_zeroed)
@@ -76,25 +88,14 @@ static bool match_choice(MwOnnxValue *value, Attention *attention)
         if (!mw_onnx_constant_number(choice->inputs[3 - i], &number) ||
             !hides_key(number, value->shape.type,
                        i == 1 && choice->inputs[0] == attention->shown) ||
-            !match_scores(choice->inputs[i], attention))
+            (!match_scores(choice->inputs[i], attention) &&
+             !match_biased(choice->inputs[i], attention)))
             continue;
         attention->mask = choice->inputs[0];
         attention->hides = true;
         attention->inverted = i == 2;
         return true;
     }
-    return false;
-}
-
-/* Scores with something that is added, as a bias of positions is. */
-static bool match_biased(MwOnnxValue *value, Attention *attention)
-{
-    const MwOnnxNode *sum = mw_onnx_made_before_casts(value, "Add");
-    for (int i = 0; sum && i < 2; i++)
-        if (match_scores(sum->inputs[i], attention)) {
-            attention->bias = sum->inputs[1 - i];
-            return true;
-        }
     return false;
 }
 
@@ -265,21 +266,27 @@ static MwOnnxTerm *mask_of(MwOnnxImport *import, const Attention *attention)
                                : mask;
 }
 
-/* Adds the sum of mask and bias, which are numbers. */
-static bool add_biased_mask(MwOnnxImport *import, const MwOnnxNode *node,
-                            const Attention *attention, MwText *text, MwOnnxTerm **operands,
-                            int *count)
+/* Adds the bias as a mask: with the mask, which is numbers, added to it; or `as_it_is`; or with
+ * -infinity where the mask hides a key. */
+static bool add_bias(MwOnnxImport *import, const MwOnnxNode *node, const Attention *attention,
+                     bool as_it_is, MwText *text, MwOnnxTerm **operands, int *count)
 {
-    MwOnnxShape shape;
+    MwOnnxValue *bias = attention->bias, *mask = attention->mask;
     const MwType type = attention->q->shape.type;
-    if (attention->mask->shape.type != type || attention->bias->shape.type != type ||
-        !mw_onnx_shape_broadcast(import, node, &attention->bias->shape, &attention->mask->shape,
-                                 &shape) ||
+    MwOnnxShape shape;
+    if (bias->shape.type != type || (!attention->hides && mask->shape.type != type) ||
+        !mw_onnx_shape_broadcast(import, node, &bias->shape, &mask->shape, &shape) ||
         shape.rank > 4)
         return false;
-    operands[*count] =
-        mw_onnx_emit2(import, &shape, "#0 + #1", mw_onnx_term(import, attention->bias),
-                      mw_onnx_term(import, attention->mask));
+    shape.type = type;
+    MwOnnxTerm *term = mw_onnx_term(import, bias);
+    if (!as_it_is)
+        term = mw_onnx_emit2(import, &shape,
+                             !attention->hides     ? "#0 + #1"
+                             : attention->inverted ? "where($1, -inf, $0)"
+                                                   : "where($1, $0, -inf)",
+                             term, mw_onnx_term(import, mask));
+    operands[*count] = term;
     mw_text_printf(text, ", mask = $%d", (*count)++);
     return true;
 }
@@ -301,28 +308,38 @@ static void take_condition(Attention *attention)
     }
 }
 
+/* Adds what a constant mask says without being an operand: false if it must be one. */
+static bool add_causal(MwOnnxImport *import, const Attention *attention, MwText *text)
+{
+    Allowed allowed = {0};
+    if (!read_mask(import->arena, attention, &allowed))
+        return false;
+    if (hides_nothing(&allowed))
+        return true;
+    const int64_t offset = first_row_offset(&allowed);
+    if (allowed.queries <= 1 || !is_causal(&allowed, offset))
+        return false;
+    mw_text_add(text, ", causal = true");
+    if (offset)
+        mw_text_printf(text, ", offset = %lld", (long long)offset);
+    return true;
+}
+
 /* Adds the arguments that the mask gives. `operands` are q, k, v, and then the mask, if it is one.
  */
 static bool add_mask(MwOnnxImport *import, const MwOnnxNode *node, Attention *attention,
                      MwText *text, MwOnnxTerm **operands, int *count)
 {
-    Allowed allowed = {0};
     if (!attention->mask)
         return true;
-    if (attention->bias)
-        return add_biased_mask(import, node, attention, text, operands, count);
+    if (attention->bias && !attention->hides)
+        return add_bias(import, node, attention, false, text, operands, count);
     take_condition(attention);
-    if (read_mask(import->arena, attention, &allowed)) {
-        const int64_t offset = first_row_offset(&allowed);
-        if (hides_nothing(&allowed))
-            return true;
-        if (allowed.queries > 1 && is_causal(&allowed, offset)) {
-            mw_text_add(text, ", causal = true");
-            if (offset)
-                mw_text_printf(text, ", offset = %lld", (long long)offset);
-            return true;
-        }
-    }
+    const bool is_said = add_causal(import, attention, text);
+    if (attention->bias)
+        return add_bias(import, node, attention, is_said, text, operands, count);
+    if (is_said)
+        return true;
     if (attention->mask->shape.rank > 4 ||
         (!attention->hides && attention->mask->shape.type != attention->q->shape.type))
         return false;

@@ -304,7 +304,7 @@ activations (float[batch, 6] x) => (float[batch, 6] a, float[batch, 6] b, float[
 
     "hidden_attention": (head(18) + """
 hidden_attention (float[batch, 5, 12] x, bool[batch, 1, 5, 5] seen, float[batch, 1, 1, 5] mask) =>
-    (float[batch, 3, 5, 4] y, float[batch, 3, 5, 4] z) {
+    (float[batch, 3, 5, 4] y, float[batch, 3, 5, 4] z, float[batch, 3, 5, 4] t, float[batch, 3, 5, 4] u) {
   heads = Constant<value = int64[4] {0, 0, 3, 4}>()
   half = Constant<value = float {0.5}>()
   hidden = Constant<value = float {-3.4028235e38}>()
@@ -327,7 +327,15 @@ hidden_attention (float[batch, 5, 12] x, bool[batch, 1, 5, 5] seen, float[batch,
   is_none = Equal(greatest, infinite)
   shares2 = Where(is_none, zero, p2)
   z = MatMul(shares2, q)
-}""", {}, {"batch": 2}, {"seen": [[[[True, True, False, True, False]] * 4 + [[False] * 5]]],
+  biased = Add(scores, bias)
+  masked3 = Where(later, infinite, biased)
+  p3 = Softmax(masked3)
+  t = MatMul(p3, q)
+  masked4 = Where(seen, biased, hidden)
+  p4 = Softmax(masked4)
+  shares4 = Where(seen, p4, zero)
+  u = MatMul(shares4, q)
+}""", {"bias": (1, 3, 5, 5), "later": np.triu(np.ones((5, 5), np.bool_), 1)}, {"batch": 2}, {"seen": [[[[True, True, False, True, False]] * 4 + [[False] * 5]]],
                          "mask": [[[[0] * 5]], [[[0.5, 0, 2, 1, 1]]]]}),
 
     "attention": (head() + """
