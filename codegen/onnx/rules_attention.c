@@ -104,19 +104,21 @@ typedef struct {
     bool may_be_none;   /* all scores of a query may be -infinity */
 } Seen;
 
-/* softmax(scores) over the keys that are seen, and 0 where there is none. */
+/* softmax(scores) over the keys that are seen, and 0 where there is none. Where nothing is added to
+ * scores, none is near the least number. */
 static const char *put_softmax(const Attention *a, const char *scores, const Seen *of)
 {
     MwWriter *writer = a->writer;
     const char *zero = mw_writer_number(writer, a->type, 0),
                *infinite = mw_writer_number(writer, a->type, -INFINITY);
+    const bool becomes_zero = of->some_see_none && !of->may_be_none;
     if (of->seen)
-        scores = mw_writer_put3(
-            writer, "Where", of->seen, scores,
-            of->some_see_none ? mw_writer_number(writer, a->type, lowest(a->type)) : infinite);
+        scores = mw_writer_put3(writer, "Where", of->seen, scores,
+                                becomes_zero ? mw_writer_number(writer, a->type, lowest(a->type))
+                                             : infinite);
     const char *shares = mw_writer_put1(writer, "Softmax", scores);
     mw_writer_int(writer, "axis", -1);
-    if (of->seen && of->some_see_none)
+    if (becomes_zero)
         return mw_writer_put3(writer, "Where", of->seen, shares, zero);
     if (!of->may_be_none)
         return shares;
