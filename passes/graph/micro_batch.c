@@ -321,15 +321,18 @@ static bool check_outputs(const MwGraph *graph, const MwMicroState *state, int c
 
 /* Makes every output that is not split leave the model once a step, by a node of the update
  * phase, so that it uses the weights and states of this step. `state` is that of the values of
- * `from`. */
+ * `from`; NULL: all are split. A weight or state always leaves so, as what is stored may be that of
+ * the next step when outputs are taken. */
 static void emit_outputs_late(MwGraph *graph, const MwGraph *from, const MwMicroState *state)
 {
     graph->phase = MW_PHASE_UPDATE;
     for (int i = 0; i < graph->outputs.count; i++) {
         MwOutput *output = &graph->outputs.at[i];
         const MwNode *maker = mw_value_node(graph, output->value);
-        bool is_split = state[from->outputs.at[i].value.index].kind == MW_MICRO_SPLIT;
-        if (is_split || maker->phase == MW_PHASE_UPDATE)
+        const bool is_stored = maker->op == MW_OP_WEIGHT || maker->op == MW_OP_STATE;
+        const bool is_split =
+            !state || state[from->outputs.at[i].value.index].kind == MW_MICRO_SPLIT;
+        if ((is_split && !is_stored) || maker->phase == MW_PHASE_UPDATE)
             continue;
         MwAttr type = mw_attr_int(MW_ATTR_TYPE, mw_value_tensor(graph, output->value)->type);
         graph->origin = maker->origin;
@@ -338,14 +341,14 @@ static void emit_outputs_late(MwGraph *graph, const MwGraph *from, const MwMicro
     }
 }
 
-/* Rewrites the graph for one micro-batch: only the outputs change, and only if the graph could be
- * cut. */
+/* Rewrites the graph for one micro-batch: only the outputs change. */
 static void cut_into_one(MwGraph *graph)
 {
     MwMicroState *state = MW_NEW(graph->arena, MwMicroState, graph->values.count);
     MwDiags *ignored = mw_diags_new(graph->arena);
-    if (mw_micro_states(graph, 1, state, ignored) && check_outputs(graph, state, 1, ignored))
-        emit_outputs_late(graph, graph, state);
+    const bool can =
+        mw_micro_states(graph, 1, state, ignored) && check_outputs(graph, state, 1, ignored);
+    emit_outputs_late(graph, graph, can ? state : NULL);
 }
 
 static bool cut_into_many(MwCompilation *compilation, int count, MwDiags *diags)
