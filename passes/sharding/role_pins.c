@@ -17,8 +17,7 @@ static bool is_product(MwOp op)
 static bool is_weight(const MwGraph *graph, MwValueId value)
 {
     const MwNode *node = mw_value_node(graph, value);
-    while (node->op == MW_OP_IDENTITY || node->op == MW_OP_CAST || node->op == MW_OP_RESHAPE ||
-           node->op == MW_OP_TRANSPOSE)
+    while (mw_op_keeps_elements(node->op))
         node = mw_value_node(graph, node->operands[0]);
     return node->op == MW_OP_WEIGHT;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/inspect/roles.h"
 
+#include "ir/op.h"
 #include "tools/inspect/totals.h"
 
 #include <string.h>
@@ -18,13 +19,14 @@ static bool is_one_of(const char *op, const char *const *ops, int count)
 /* Whether operand `i` is a weight, maybe cast, or its copy that others share. */
 static bool is_weight(const MwPlanMesh *mesh, const MwPlanOperator *op, int i)
 {
-    static const char *const passing[] = {"identity", "cast", "reshape", "transpose"};
+    MwOp kind;
     int index = op->operands[i].operator_index;
     while (index >= 0) {
         const MwPlanOperator *maker = &mesh->operators[index];
         if (strcmp(maker->op, "weight") == 0)
             return true;
-        if (!is_one_of(maker->op, passing, MW_COUNT(passing)) || maker->operand_count != 1)
+        if (!mw_op_parse(maker->op, &kind) || !mw_op_keeps_elements(kind) ||
+            maker->operand_count != 1)
             return false;
         index = maker->operands[0].operator_index;
     }
