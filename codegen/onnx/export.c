@@ -316,6 +316,7 @@ bool mw_onnx_export(MwArena *arena, const MwOpenSizes *open, MwDiags *diags, MwO
     *export = (MwOnnxExport){0};
     writer.is_merged = MW_NEW(arena, bool, graph->nodes.count);
     writer.name = mw_arena_alloc(arena, sizeof *writer.name * (size_t)graph->values.count);
+    writer.filter_name = MW_NEW(arena, const char *, graph->values.count);
     writer.scans = MW_NEW(arena, MwWrittenScan, writer.loops.count);
     writer.target = &writer.nodes;
     find_needed(&writer);

@@ -24,7 +24,7 @@ int64_t mw_open_value(const MwOpenSizes *open, int point, int i)
     for (int k = 0; k < n; k++)
         is_doubled |=
             (k < i && point == pair_point(n, k, i)) || (k > i && point == pair_point(n, i, k));
-    return open->sizes[i].value * (point == last ? 3 : is_doubled && point != last ? 2 : 1);
+    return open->sizes[i].value * (point == last ? 3 : is_doubled ? 2 : 1);
 }
 
 /* ---- Numbers ---- */

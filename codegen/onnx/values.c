@@ -224,11 +224,10 @@ const char *mw_writer_filter(MwWriter *writer, MwValueId value)
         perm[d] = d - 2;
     if (mw_op_is_data(node->op) && node->op != MW_OP_INPUT &&
         writer->filters[value.index] == writer->uses[value.index]) {
-        /* under the name that it has in its own order elsewhere, which is never asked for */
-        if (!writer->name[value.index][MW_ORDER_CHANNELS_FIRST])
-            writer->name[value.index][MW_ORDER_CHANNELS_FIRST] =
-                mw_writer_weight(writer, value, perm);
-        return writer->name[value.index][MW_ORDER_CHANNELS_FIRST];
+        const char **filter = &writer->filter_name[value.index]; /* the only form of the weight */
+        if (!*filter)
+            *filter = mw_writer_weight(writer, value, perm);
+        return *filter;
     }
     MwWrittenNodes *before = go_to(writer, value);
     const char *name =

@@ -42,6 +42,7 @@ typedef struct {
     bool *is_named;                      /* [values] an output has the value and its name */
     bool *is_merged;                     /* [nodes] it is part of what its user becomes */
     const char *(*name)[MW_ORDER_COUNT]; /* [values] in each order; NULL: not there */
+    const char **filter_name;            /* [values] as a filter of ONNX; NULL: not there */
     MwWrittenScan *scans;                /* [loops] */
     MwWrittenNodes nodes;                /* of the model itself */
     MwWrittenNodes *target;              /* where nodes are added: `nodes`, or the body of a scan */

@@ -55,7 +55,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* "+3.10 us", "-1.20 ms" */
 /* What would have to be different for a plan to win: how much quicker or slower collectives would
  * have to be, where it computes less and communicates more, or the other way. */
 static const char *what_would_win(MwArena *arena, double compute_s, double communication_s)
