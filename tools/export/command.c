@@ -51,9 +51,8 @@ static const struct argp_option option_list[] = {
     {NULL, 0, NULL, 0, "For a model as an ONNX file:", 1},
     {"onnx", OPTION_ONNX, "FILE", 0, "Write the model with its weights, for inference", 1},
     {"weights", OPTION_WEIGHTS, "FILE", 0,
-     "Take weights from a .safetensors file, an index, a folder with these, or a checkpoint, by "
-     "the "
-     "names that --map says, or their own",
+     "Take weights from a .safetensors file, an index, a folder with these, or a checkpoint, under "
+     "the names that --map says, or their own",
      1},
     {NULL, 'D', "SIZE=VALUE", 0, "Override a size of the model", 1},
     {"open", OPTION_OPEN, "SIZE", 0, "Leave a size open, such as batch", 1},
