@@ -128,8 +128,8 @@ static inline bool mw_op_is_generator(MwOp op)
     return op == MW_OP_CONSTANT || op == MW_OP_IOTA || op == MW_OP_STEP;
 }
 
-/* Whether the result has the elements of the operand, in another type, shape or order of dimensions,
- * or as they are: a weight remains one behind it. */
+/* Whether the result has the elements of the operand, as they are or in another type, shape or
+ * order of dimensions: a weight remains one behind it. */
 static inline bool mw_op_keeps_elements(MwOp op)
 {
     return op == MW_OP_IDENTITY || op == MW_OP_CAST || op == MW_OP_RESHAPE || op == MW_OP_TRANSPOSE;
