@@ -83,10 +83,11 @@ static bool wait(MwTransport *transport, MwDevice *device, MwRequest *request, M
     return inner.transport.wait(transport, device, of_way(request), fault);
 }
 
-static bool exchange(MwTransport *transport, MwDevice *device, const MwExchange *what,
+static bool exchange(MwTransport *transport, MwDevice *device, const MwExchange *what, int count,
                      MwFault *fault)
 {
-    return inner.way == TRANSFERS || inner.transport.exchange(transport, device, what, fault);
+    return inner.way == TRANSFERS ||
+           inner.transport.exchange(transport, device, what, count, fault);
 }
 
 static bool run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)

@@ -31,6 +31,7 @@ static void check_aliases(const MwCheck *check, const MwPlanInstr *instr)
             const MwPlanOperand *a = &instr->operands[i], *b = &instr->operands[k];
             bool reads_only = a->access == MW_ACCESS_READ && b->access == MW_ACCESS_READ;
             bool in_place = instr->kind == MW_INSTR_COLLECTIVE && a->buffer == b->buffer &&
+                            i / 2 == k / 2 && /* operands of one part */
                             mw_collective_in_place((MwCollective)instr->target);
             if (!reads_only && !in_place &&
                 overlap(buffer_of(check, instr, i), buffer_of(check, instr, k)))
@@ -227,33 +228,56 @@ static void check_extent(const MwCheck *check, const MwPlanInstr *instr, int ope
     if (__builtin_mul_overflow(elements, (int64_t)mw_type_bytes(instr->type), &bytes) ||
         bytes > held)
         mw_check_error(check, "its %s needs %lld elements of %s; buffer %d has %lld bytes",
-                       operand ? "destination" : "source", (long long)elements,
+                       operand % 2 ? "destination" : "source", (long long)elements,
                        mw_type_name(instr->type), instr->operands[operand].buffer, (long long)held);
+}
+
+static void check_part(const MwCheck *check, const MwPlanInstr *instr, int part)
+{
+    const int ways = check->mesh->shape.size[instr->axis];
+    const int64_t count = mw_plan_part_count(instr, part);
+    int64_t result;
+    if (instr->operands[2 * part].access != MW_ACCESS_READ ||
+        instr->operands[2 * part + 1].access != MW_ACCESS_WRITE)
+        mw_check_error(check, "it must read its first operand and write its second, in part %d",
+                       part);
+    else if (count < 1 || !mw_exchange_result((MwCollective)instr->target, ways, count, &result))
+        mw_check_error(check, "%lld elements do not divide among %d devices", (long long)count,
+                       ways);
+    else {
+        check_extent(check, instr, 2 * part, count);
+        check_extent(check, instr, 2 * part + 1, result);
+    }
+}
+
+/* Whether the args say how many elements each part has, which are `count` together. */
+static bool has_part_counts(const MwPlanInstr *instr)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < instr->arg_count; i++)
+        if (instr->args[i].kind != MW_ARG_INT || instr->args[i].i < 1 ||
+            __builtin_add_overflow(sum, instr->args[i].i, &sum))
+            return false;
+    return sum == instr->count;
 }
 
 static void check_collective(const MwCheck *check, const MwPlanInstr *instr)
 {
     const MwMeshShape *shape = &check->mesh->shape;
-    int64_t result;
-    if (!check_counts(check, instr, 2, 0))
+    const int parts = (int)mw_max(1, mw_plan_part_total(instr));
+    if (!check_counts(check, instr, 2 * parts, parts > 1 ? parts : 0))
         return;
-    if (instr->operands[0].access != MW_ACCESS_READ || instr->operands[1].access != MW_ACCESS_WRITE)
-        mw_check_error(check, "it must read its first operand and write its second");
+    if (parts > 1 && !has_part_counts(instr))
+        mw_check_error(check, "its parts have not %lld elements together", (long long)instr->count);
     else if (instr->axis < 0 || instr->axis >= shape->axis_count)
         mw_check_error(check, "axis %d does not exist", instr->axis);
     else if ((unsigned)instr->type >= MW_TYPE_COUNT ||
              (unsigned)instr->combine >= MW_COMBINE_COUNT ||
              !mw_combine_is_valid(instr->type, instr->combine))
         mw_check_error(check, "its elements cannot be combined so");
-    else if (instr->count < 1 ||
-             !mw_exchange_result((MwCollective)instr->target, shape->size[instr->axis],
-                                 instr->count, &result))
-        mw_check_error(check, "%lld elements do not divide among %d devices",
-                       (long long)instr->count, shape->size[instr->axis]);
-    else {
-        check_extent(check, instr, 0, instr->count);
-        check_extent(check, instr, 1, result);
-    }
+    else
+        for (int i = 0; i < parts; i++)
+            check_part(check, instr, i);
 }
 
 /* ---- Transfers ---- */

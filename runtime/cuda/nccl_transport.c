@@ -344,63 +344,88 @@ static Pair shift_pair(const void *context, int m)
                   .received = mw_ring_member(members, self, places) == m ? bytes : 0};
 }
 
-static bool all_reduce(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
+/* ---- Collectives of NCCL's own ---- */
+
+/* Whether NCCL does the collective itself, in one call. */
+static bool is_native(const MwExchange *exchange)
 {
     ncclRedOp_t operation;
-    if (!has_operation(exchange->type, exchange->combine, &operation))
-        return combine_all(nccl, group, exchange, fault);
-    return begin_call(nccl, fault) &&
-           CALL(group, ncclAllReduce, exchange->source, exchange->destination,
-                (size_t)exchange->count, element_type(exchange->type), operation, group->comm.comm,
-                nccl->stream) &&
-           end_call(nccl, group, "ncclAllReduce", fault);
+    return exchange->kind == MW_ALL_GATHER ||
+           ((exchange->kind == MW_ALL_REDUCE || exchange->kind == MW_REDUCE_SCATTER) &&
+            has_operation(exchange->type, exchange->combine, &operation));
 }
 
-static bool reduce_scatter(Nccl *nccl, const Group *group, const MwExchange *exchange,
-                           MwFault *fault)
+static bool call_native(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
 {
-    ncclRedOp_t operation;
-    const int64_t block = exchange->count / group->members;
-    if (!has_operation(exchange->type, exchange->combine, &operation))
-        return reduce_block(nccl, group, exchange, block, exchange->destination, fault);
-    return begin_call(nccl, fault) &&
-           CALL(group, ncclReduceScatter, exchange->source, exchange->destination, (size_t)block,
-                element_type(exchange->type), operation, group->comm.comm, nccl->stream) &&
-           end_call(nccl, group, "ncclReduceScatter", fault);
+    const ncclDataType_t type = element_type(exchange->type);
+    const size_t count = (size_t)exchange->count;
+    ncclComm_t comm = group->comm.comm;
+    ncclRedOp_t operation = ncclSum;
+    if (exchange->kind == MW_ALL_GATHER)
+        return CALL(group, ncclAllGather, exchange->source, exchange->destination, count, type,
+                    comm, nccl->stream);
+    MW_ASSERT(has_operation(exchange->type, exchange->combine, &operation));
+    return exchange->kind == MW_ALL_REDUCE
+               ? CALL(group, ncclAllReduce, exchange->source, exchange->destination, count, type,
+                      operation, comm, nccl->stream)
+               : CALL(group, ncclReduceScatter, exchange->source, exchange->destination,
+                      count / (size_t)group->members, type, operation, comm, nccl->stream);
 }
 
-static bool all_gather(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
+static const char *call_name(MwCollective kind)
 {
-    return begin_call(nccl, fault) &&
-           CALL(group, ncclAllGather, exchange->source, exchange->destination,
-                (size_t)exchange->count, element_type(exchange->type), group->comm.comm,
-                nccl->stream) &&
-           end_call(nccl, group, "ncclAllGather", fault);
+    return kind == MW_ALL_GATHER   ? "ncclAllGather"
+           : kind == MW_ALL_REDUCE ? "ncclAllReduce"
+                                   : "ncclReduceScatter";
 }
 
-static bool nccl_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
-                          MwFault *fault)
+/* Collectives that are done together are one call of NCCL's: one launch, which waits for the other
+ * ranks once. */
+static bool exchange_native(Nccl *nccl, const Group *group, const MwExchange *exchanges, int count,
+                            MwFault *fault)
 {
-    Nccl *nccl = (Nccl *)transport;
-    const Group *group = &nccl->groups[exchange->axis];
-    if (group->members == 1)
-        return nccl->hosts->table->exchange(nccl->hosts, device, exchange, fault);
+    bool good = begin_call(nccl, fault) && (count == 1 || CALL(group, ncclGroupStart));
+    for (int i = 0; i < count && good; i++)
+        good = call_native(nccl, group, &exchanges[i], fault);
+    return good && (count == 1 || CALL(group, ncclGroupEnd)) &&
+           end_call(nccl, group, call_name(exchanges->kind), fault);
+}
+
+/* A collective that is made of messages and kernels. */
+static bool exchange_composed(Nccl *nccl, const Group *group, const MwExchange *exchange,
+                              MwFault *fault)
+{
     switch (exchange->kind) {
     case MW_ALL_REDUCE:
-        return all_reduce(nccl, group, exchange, fault);
-    case MW_ALL_GATHER:
-        return all_gather(nccl, group, exchange, fault);
+        return combine_all(nccl, group, exchange, fault);
     case MW_REDUCE_SCATTER:
-        return reduce_scatter(nccl, group, exchange, fault);
+        return reduce_block(nccl, group, exchange, exchange->count / group->members,
+                            exchange->destination, fault);
     case MW_ALL_TO_ALL:
         return all_to_all(nccl, group, exchange, fault);
     case MW_RING_SHIFT:
     case MW_RING_SHIFT_BACK:
         return call_pairs(nccl, group, shift_pair, &(Shift){exchange, group}, fault);
+    case MW_ALL_GATHER:
     case MW_COLLECTIVE_COUNT:
         break;
     }
     MW_UNREACHABLE();
+}
+
+static bool nccl_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchanges,
+                          int count, MwFault *fault)
+{
+    Nccl *nccl = (Nccl *)transport;
+    const Group *group = &nccl->groups[exchanges->axis];
+    bool good = true;
+    if (group->members == 1)
+        return nccl->hosts->table->exchange(nccl->hosts, device, exchanges, count, fault);
+    if (is_native(exchanges))
+        return exchange_native(nccl, group, exchanges, count, fault);
+    for (int i = 0; i < count && good; i++)
+        good = exchange_composed(nccl, group, &exchanges[i], fault);
+    return good;
 }
 
 /* ---- Messages between devices ---- */

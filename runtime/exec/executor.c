@@ -35,6 +35,7 @@ static void alloc_call(MwExecutor *executor, MwArena *arena)
     executor->args = MW_NEW(arena, MwKernelArg, args);
     executor->operands = MW_NEW(arena, void *, operands);
     executor->operand_bytes = MW_NEW(arena, int64_t, operands);
+    executor->exchanges = MW_NEW(arena, MwExchange, operands / 2);
 }
 
 static bool make_commands(MwExecutor *executor, MwArena *arena, MwFault *fault)
@@ -193,17 +194,19 @@ static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, c
 
 static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr, MwFault *fault)
 {
-    const MwExchange exchange = {
-        .kind = (MwCollective)instr->target,
-        .axis = instr->axis,
-        .type = instr->type,
-        .combine = instr->combine,
-        .count = instr->count,
-        .source = executor->operands[0],
-        .destination = executor->operands[1],
-    };
-    return executor->transport->table->exchange(executor->transport, executor->device, &exchange,
-                                                fault);
+    const int parts = mw_plan_part_total(instr);
+    for (int i = 0; i < parts; i++)
+        executor->exchanges[i] = (MwExchange){
+            .kind = (MwCollective)instr->target,
+            .axis = instr->axis,
+            .type = instr->type,
+            .combine = instr->combine,
+            .count = mw_plan_part_count(instr, i),
+            .source = executor->operands[2 * i],
+            .destination = executor->operands[2 * i + 1],
+        };
+    return executor->transport->table->exchange(executor->transport, executor->device,
+                                                executor->exchanges, parts, fault);
 }
 
 static bool run_call(const MwExecutor *executor, const MwPlanInstr *instr, const InstrRun *at,

@@ -55,8 +55,10 @@ typedef struct {
 
     /* ---- Communication between devices ---- */
 
-    bool (*exchange)(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
-                     MwFault *fault);
+    /* Does `count` collectives together: all of one kind, axis, type and combination, none of which
+     * writes what another one reads or writes. */
+    bool (*exchange)(MwTransport *transport, MwDevice *device, const MwExchange *exchanges,
+                     int count, MwFault *fault);
     /* Tells the transport that the device replays captured collectives (MwDeviceTable.replay).
      * NULL: it need not know. */
     bool (*replayed)(MwTransport *transport, MwDevice *device, MwFault *fault);

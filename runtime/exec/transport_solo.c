@@ -30,10 +30,9 @@ static void *solo_alloc_arena(MwTransport *transport, MwDevice *device, int64_t 
 
 /* Sets the result of a collective. A group of one member copies its operand; a group of several
  * gives zeros, except that an all-reduce in place leaves its buffer as it is. */
-static bool solo_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
+static bool exchange_part(const Solo *solo, MwDevice *device, const MwExchange *exchange,
                           MwFault *fault)
 {
-    const Solo *solo = (Solo *)transport;
     const int ways = solo->mesh.size[exchange->axis];
     const int64_t element_bytes = mw_type_bytes(exchange->type);
     int64_t result;
@@ -43,6 +42,15 @@ static bool solo_exchange(MwTransport *transport, MwDevice *device, const MwExch
     return exchange->destination == exchange->source ||
            device->table->copy(device, exchange->destination, exchange->source,
                                result * element_bytes, fault);
+}
+
+static bool solo_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchanges,
+                          int count, MwFault *fault)
+{
+    for (int i = 0; i < count; i++)
+        if (!exchange_part((Solo *)transport, device, &exchanges[i], fault))
+            return false;
+    return true;
 }
 
 struct MwRequest {

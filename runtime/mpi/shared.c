@@ -95,89 +95,110 @@ static void combine(MwSharedGroup *group, const MwExchange *exchange, int64_t be
     mw_combine(exchange->type, exchange->combine, group->pieces, group->members, count, to);
 }
 
-/* Each member combines one piece; then all copy the pieces of the others. A member writes only its
- * own piece before the second barrier and reads no other, so that source and destination may be one
- * buffer. */
-static void all_reduce(MwSharedGroup *group, const MwExchange *exchange)
+/* The elements that a member combines in an all-reduce. */
+typedef struct {
+    int64_t begin, count;
+} Share;
+
+static Share share_of(const MwSharedGroup *group, const MwExchange *exchange, int member)
 {
-    const int64_t bytes = mw_type_bytes(exchange->type), count = exchange->count;
-    const int64_t piece = mw_round_up(mw_ceil_div(count, group->members), LINE_BYTES);
-    char *to = exchange->destination;
-    barrier(group);
-    int64_t begin = mw_min(count, group->self * piece);
-    combine(group, exchange, begin, mw_min(piece, count - begin), to + begin * bytes);
-    barrier(group);
-    for (int i = 1; i < group->members; i++) {
-        int m = (group->self + i) % group->members; /* so that not all read from one */
-        begin = mw_min(count, m * piece);
-        memcpy(to + begin * bytes, at_member(group, m, to) + begin * bytes,
-               (size_t)(mw_min(piece, count - begin) * bytes));
-    }
-    barrier(group);
+    const int64_t most =
+        mw_round_up(mw_ceil_div(exchange->count, group->members), (int64_t)LINE_BYTES);
+    const int64_t begin = mw_min(exchange->count, member * most);
+    return (Share){begin, mw_min(most, exchange->count - begin)};
 }
 
-static void all_gather(MwSharedGroup *group, const MwExchange *exchange)
+static void combine_share(MwSharedGroup *group, const MwExchange *exchange)
+{
+    const Share own = share_of(group, exchange, group->self);
+    combine(group, exchange, own.begin, own.count,
+            (char *)exchange->destination + own.begin * mw_type_bytes(exchange->type));
+}
+
+/* Copies from each peer what it has combined. */
+static void copy_shares(MwSharedGroup *group, const MwExchange *exchange)
+{
+    const int64_t bytes = mw_type_bytes(exchange->type);
+    char *to = exchange->destination;
+    for (int i = 1; i < group->members; i++) {
+        const int m = (group->self + i) % group->members; /* so that not all read from one */
+        const Share share = share_of(group, exchange, m);
+        memcpy(to + share.begin * bytes, at_member(group, m, to) + share.begin * bytes,
+               (size_t)(share.count * bytes));
+    }
+}
+
+static void copy_all(MwSharedGroup *group, const MwExchange *exchange)
 {
     const int64_t bytes = exchange->count * mw_type_bytes(exchange->type);
-    barrier(group);
     for (int i = 0; i < group->members; i++) {
         int m = (group->self + i) % group->members;
         memcpy((char *)exchange->destination + m * bytes, at_member(group, m, exchange->source),
                (size_t)bytes);
     }
-    barrier(group);
 }
 
-static void reduce_scatter(MwSharedGroup *group, const MwExchange *exchange)
+static void combine_block(MwSharedGroup *group, const MwExchange *exchange)
 {
     const int64_t count = exchange->count / group->members;
-    barrier(group);
     combine(group, exchange, group->self * count, count, exchange->destination);
-    barrier(group);
 }
 
-static void all_to_all(MwSharedGroup *group, const MwExchange *exchange)
+static void copy_blocks(MwSharedGroup *group, const MwExchange *exchange)
 {
     const int64_t bytes = exchange->count / group->members * mw_type_bytes(exchange->type);
-    barrier(group);
     for (int i = 0; i < group->members; i++) {
         int m = (group->self + i) % group->members;
         memcpy((char *)exchange->destination + m * bytes,
                at_member(group, m, exchange->source) + group->self * bytes, (size_t)bytes);
     }
-    barrier(group);
 }
 
-static void shift(MwSharedGroup *group, const MwExchange *exchange)
+static void copy_neighbour(MwSharedGroup *group, const MwExchange *exchange)
 {
     const int places = mw_collective_info(exchange->kind)->shift;
     const int member = mw_ring_member(group->members, group->self, places);
-    barrier(group);
     memcpy(exchange->destination, at_member(group, member, exchange->source),
            (size_t)(exchange->count * mw_type_bytes(exchange->type)));
-    barrier(group);
 }
 
-void mw_shared_exchange(MwSharedGroup *group, const MwExchange *exchange)
+/* What a member does once all sources are there. It writes only what no peer reads meanwhile: in an
+ * all-reduce its own share, of which it alone reads the sources, so that source and destination may
+ * be one buffer. */
+static void take(MwSharedGroup *group, const MwExchange *exchange)
 {
     switch (exchange->kind) {
     case MW_ALL_REDUCE:
-        all_reduce(group, exchange);
-        break;
+        combine_share(group, exchange);
+        return;
     case MW_ALL_GATHER:
-        all_gather(group, exchange);
-        break;
+        copy_all(group, exchange);
+        return;
     case MW_REDUCE_SCATTER:
-        reduce_scatter(group, exchange);
-        break;
+        combine_block(group, exchange);
+        return;
     case MW_ALL_TO_ALL:
-        all_to_all(group, exchange);
-        break;
+        copy_blocks(group, exchange);
+        return;
     case MW_RING_SHIFT:
     case MW_RING_SHIFT_BACK:
-        shift(group, exchange);
-        break;
+        copy_neighbour(group, exchange);
+        return;
     case MW_COLLECTIVE_COUNT:
-        MW_UNREACHABLE();
+        break;
     }
+    MW_UNREACHABLE();
+}
+
+void mw_shared_exchange(MwSharedGroup *group, const MwExchange *exchanges, int count)
+{
+    barrier(group);
+    for (int i = 0; i < count; i++)
+        take(group, &exchanges[i]);
+    barrier(group);
+    if (exchanges->kind != MW_ALL_REDUCE)
+        return;
+    for (int i = 0; i < count; i++)
+        copy_shares(group, &exchanges[i]);
+    barrier(group);
 }

@@ -38,6 +38,7 @@ typedef struct {
     void (*idle)(void);
 } MwSharedGroup;
 
-void mw_shared_exchange(MwSharedGroup *group, const MwExchange *exchange);
+/* Does `count` collectives of one kind together, as MwTransportTable.exchange does. */
+void mw_shared_exchange(MwSharedGroup *group, const MwExchange *exchanges, int count);
 
 #endif

@@ -363,13 +363,16 @@ static bool exchange_messages(Mpi *mpi, Group *group, const MwExchange *exchange
 
 /* ---- Collectives ---- */
 
-/* A collective on buffers in host memory. */
-static bool exchange_on_host(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
+/* Collectives on buffers in host memory. */
+static bool exchange_on_host(Mpi *mpi, Group *group, const MwExchange *exchanges, int count,
+                             MwFault *fault)
 {
-    if (!group->is_shared)
-        return exchange_messages(mpi, group, exchange, fault);
-    mw_shared_exchange(&group->shared, exchange);
-    return true;
+    bool good = true;
+    if (group->is_shared)
+        mw_shared_exchange(&group->shared, exchanges, count);
+    for (int i = 0; i < count && !group->is_shared && good; i++)
+        good = exchange_messages(mpi, group, &exchanges[i], fault);
+    return good;
 }
 
 /* Pieces of a buffer on the device, `stride` bytes apart, and their copy on the host, where they
@@ -418,24 +421,33 @@ static bool exchange_pieces(Mpi *mpi, MwDevice *device, Group *group, const MwEx
         const Pieces in = {(char *)exchange->destination + begin * bytes, mpi->incoming,
                            block * bytes, count * bytes, results};
         piece.count = sources * count;
-        if (!copy_pieces_out(device, &out, fault) || !exchange_on_host(mpi, group, &piece, fault) ||
-            !copy_pieces_in(device, &in, fault))
+        if (!copy_pieces_out(device, &out, fault) ||
+            !exchange_on_host(mpi, group, &piece, 1, fault) || !copy_pieces_in(device, &in, fault))
             return false;
     }
     return true;
 }
 
-static bool mpi_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchange,
-                         MwFault *fault)
+/* In a group of one member. */
+static bool copy_own(MwDevice *device, const MwExchange *exchange, MwFault *fault)
+{
+    return exchange->destination == exchange->source ||
+           device->table->copy(device, exchange->destination, exchange->source,
+                               exchange->count * mw_type_bytes(exchange->type), fault);
+}
+
+static bool mpi_exchange(MwTransport *transport, MwDevice *device, const MwExchange *exchanges,
+                         int count, MwFault *fault)
 {
     Mpi *mpi = (Mpi *)transport;
-    Group *group = &mpi->groups[exchange->axis];
-    if (group->members == 1)
-        return exchange->destination == exchange->source ||
-               device->table->copy(device, exchange->destination, exchange->source,
-                                   exchange->count * mw_type_bytes(exchange->type), fault);
-    return device->is_host ? exchange_on_host(mpi, group, exchange, fault)
-                           : exchange_pieces(mpi, device, group, exchange, fault);
+    Group *group = &mpi->groups[exchanges->axis];
+    bool good = true;
+    if (group->members > 1 && device->is_host)
+        return exchange_on_host(mpi, group, exchanges, count, fault);
+    for (int i = 0; i < count && good; i++)
+        good = group->members == 1 ? copy_own(device, &exchanges[i], fault)
+                                   : exchange_pieces(mpi, device, group, &exchanges[i], fault);
+    return good;
 }
 
 /* ---- Messages between devices ---- */

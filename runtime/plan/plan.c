@@ -24,6 +24,8 @@ const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr)
 
 int mw_plan_instr_sets(const MwPlan *plan, const MwPlanInstr *instr)
 {
+    if (instr->kind == MW_INSTR_COLLECTIVE)
+        return mw_plan_part_total(instr);
     if (instr->kind != MW_INSTR_KERNEL || !plan->kernels[instr->target].takes_sets)
         return 1;
     return instr->operand_count / plan->kernels[instr->target].operand_count;

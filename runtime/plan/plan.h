@@ -93,7 +93,9 @@ typedef enum {
     MW_INSTR_KERNEL,
     /* target: MwRoutine, a routine of the device (runtime/plan/routines.def) */
     MW_INSTR_ROUTINE,
-    MW_INSTR_COLLECTIVE, /* target: MwCollective; operands: source (read), destination (write) */
+    /* target: MwCollective; operands: source (read) and destination (write) of one part after
+     * another. Where there are several parts, args are the elements of the source of each. */
+    MW_INSTR_COLLECTIVE,
     /* target: index into MwPlan.transfers; the operand is the transfer's buffer on this mesh. A
      * send is in flight while later instructions run; whatever overwrites its buffer waits for
      * it. */
@@ -112,10 +114,11 @@ typedef struct {
      * The result has count elements for all_reduce; w * count for all_gather, blocks in order of
      * coordinate; count / w for reduce_scatter; count for all_to_all, where block i of the source
      * goes to coordinate i; count for shift, the source of the next coordinate, round the end.
-     * Source and destination may be one buffer for all_reduce. */
+     * Source and destination may be one buffer for all_reduce. Each part is a collective of its
+     * own; they are done together (a bucket). */
     int axis;
     MwType type;
-    int64_t count; /* elements of the source */
+    int64_t count; /* elements of the sources of all parts */
     MwCombine combine;
     /* ---- For the report */
     /* the operator that it computes a part of, in MwPlanMesh.operators; -1: none */
@@ -382,7 +385,19 @@ bool mw_plan_is_at(MwArena *arena, const char *path);
 
 /* The name of the kernel, routine or collective that an instruction runs; "send" or "receive". */
 const char *mw_plan_instr_name(const MwPlan *plan, const MwPlanInstr *instr);
-/* The number of sets of operands; 1 unless it runs a kernel that takes sets. */
+/* The number of parts of a collective, and the elements of the source of one of them. */
+static inline int mw_plan_part_total(const MwPlanInstr *instr)
+{
+    return instr->operand_count / 2;
+}
+
+static inline int64_t mw_plan_part_count(const MwPlanInstr *instr, int part)
+{
+    return instr->arg_count ? instr->args[part].i : instr->count;
+}
+
+/* The number of sets of operands, or of parts; 1 unless it runs a kernel that takes sets or is a
+ * collective. */
 int mw_plan_instr_sets(const MwPlan *plan, const MwPlanInstr *instr);
 /* The name, with the number of sets if that is more than 1: "k17_adamw x 148". Cut off at
  * `bytes`. */

@@ -17,7 +17,7 @@
 /* The tags of each communicator, above those of the runtime. */
 enum { FIRST_TAG = 1 << 20, TAGS = 4, TAG_HELLO = 0, TAG_TABLE = 1, TAG_DATA = 2 };
 enum { MOST_BLOCKS = 32 /* of a kernel */, GPU_BLOCKS = 108 };
-enum { MOST_RANKS = 64, MOST_COMMS = 1024, MOST_OPS = 2 * MOST_RANKS };
+enum { MOST_RANKS = 64, MOST_COMMS = 1024 };
 
 typedef enum { SEND, RECEIVE, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER } Kind;
 
@@ -35,11 +35,11 @@ typedef struct {
 typedef struct {
     ncclComm_t comm;
     cudaStream_t stream;
-    Op ops[MOST_OPS];
+    Op *ops;
     int op_count;
     FakeFault fault;
     bool is_started;
-    MPI_Request requests[2 * MOST_OPS];
+    MPI_Request *requests; /* room for what all ops start */
     int request_count;
 } Batch;
 
@@ -349,12 +349,15 @@ static ncclResult_t add_op(const char *call, ncclComm_t comm, cudaStream_t strea
         group.batch->comm = comm;
         group.batch->stream = stream;
     }
-    if (group.batch->comm != comm || group.batch->stream != stream ||
-        group.batch->op_count == MOST_OPS)
+    if (group.batch->comm != comm || group.batch->stream != stream)
         return ncclInvalidUsage; /* more than the fake can do */
     if (fault != FAKE_GOOD)
         group.batch->fault = fault;
-    group.batch->ops[group.batch->op_count++] = op;
+    Batch *batch = group.batch;
+    batch->ops = realloc(batch->ops, sizeof op * (size_t)(batch->op_count + 1));
+    batch->ops[batch->op_count++] = op;
+    batch->requests = realloc(batch->requests, sizeof *batch->requests *
+                                                   (size_t)(2 * comm->ranks * batch->op_count));
     if (group.depth > 0)
         return ncclSuccess;
     group.depth++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every collective on every axis of a mesh, in every type, exactly: sources are small integers, so
- * that the results are known to the bit. Run under mpirun: test_exchange MESH WAY (ways.h). */
+ * that the results are known to the bit; each alone, and several done together. Run under mpirun: test_exchange MESH WAY (ways.h). */
 #include "base/element.h"
 #include "tests/reference/combine.h"
 #include "tests/runtime/ways.h"
@@ -16,11 +16,12 @@ typedef struct {
     int coordinate[MW_MAX_AXES];
     char *arena;           /* on the device */
     char *source, *result; /* [HALF_BYTES], on the host */
+    int part;              /* that is looked at: sources of parts begin with different elements */
     int tests;
     bool failed;
 } Test;
 
-enum { HALF_BYTES = 16 << 20 };
+enum { HALF_BYTES = 16 << 20, PARTS = 3 };
 
 /* Sources, and what they combine to, repeat after so many elements. */
 enum { PERIOD = 39 };
@@ -70,9 +71,8 @@ static void expected_period(const Test *test, const MwExchange *exchange, int me
 {
     const bool has_own_block =
         exchange->kind == MW_REDUCE_SCATTER || exchange->kind == MW_ALL_TO_ALL;
-    const int64_t first = has_own_block ? test->coordinate[exchange->axis] *
-                                              (exchange->count / test->mesh.size[exchange->axis])
-                                        : 0;
+    const int64_t block = has_own_block ? exchange->count / test->mesh.size[exchange->axis] : 0;
+    const int64_t first = test->part + test->coordinate[exchange->axis] * block;
     for (int i = 0; i < PERIOD; i++)
         expected[i] = mw_collective_info(exchange->kind)->combines
                           ? combined(test, exchange, first + i)
@@ -110,7 +110,7 @@ static bool is_right(const Test *test, const MwExchange *exchange, int64_t resul
 }
 
 /* Rank 0 prints whether it was good on all ranks. */
-static void report(Test *test, bool good, const MwExchange *exchange, bool in_place)
+static void report(Test *test, bool good, const MwExchange *exchange, int parts, bool in_place)
 {
     MwFault fault;
     char own = good, all[64];
@@ -119,10 +119,10 @@ static void report(Test *test, bool good, const MwExchange *exchange, bool in_pl
     test->failed |= !good;
     test->tests++;
     if (test->transport->rank == 0)
-        printf("%sok %d - %s of %lld %s over axis %d, %s%s\n", good ? "" : "not ", test->tests,
+        printf("%sok %d - %s of %lld %s over axis %d, %s%s%s\n", good ? "" : "not ", test->tests,
                mw_collective_name(exchange->kind), (long long)exchange->count,
                mw_type_name(exchange->type), exchange->axis, mw_combine_name(exchange->combine),
-               in_place ? ", in place" : "");
+               in_place ? ", in place" : "", parts > 1 ? ", and others" : "");
 }
 
 /* One queue of the device comes after another, where it has two. */
@@ -133,40 +133,65 @@ static bool follow(Test *test, MwQueue after, MwQueue before, MwFault *fault)
                                device->wait_event(test->device, after, 0, fault));
 }
 
-/* What was there is seen where nothing comes. */
-static bool do_exchange(Test *test, const MwExchange *exchange, int64_t result, MwFault *fault)
+/* Sets the source of the part; what was in its result is seen where nothing comes. */
+static bool set_part(Test *test, const MwExchange *exchange, int64_t result, MwFault *fault)
 {
     const MwDeviceTable *device = test->device->table;
     const int64_t bytes = mw_type_bytes(exchange->type);
+    double period[PERIOD];
+    for (int i = 0; i < PERIOD; i++)
+        period[i] = source_value(exchange->type, test->transport->rank, test->part + i);
+    for (int64_t i = 0; i < exchange->count; i++)
+        mw_element_put(exchange->type, test->source, i, period[i % PERIOD]);
     memset(test->result, 0x55, (size_t)(result * bytes));
     return device->copy_in(test->device, exchange->destination, test->result, result * bytes,
                            fault) &&
            device->copy_in(test->device, (void *)(uintptr_t)exchange->source, test->source,
-                           exchange->count * bytes, fault) &&
-           follow(test, test->transport->queue, MW_QUEUE_COMPUTE, fault) &&
-           test->transport->table->exchange(test->transport, test->device, exchange, fault) &&
-           follow(test, MW_QUEUE_COMPUTE, test->transport->queue, fault) &&
-           device->copy_out(test->device, test->result, exchange->destination, result * bytes,
-                            fault);
+                           exchange->count * bytes, fault);
 }
 
-static void run_case(Test *test, MwExchange exchange, bool in_place)
+static bool is_part_right(Test *test, const MwExchange *exchange, int64_t result, MwFault *fault)
 {
+    return test->device->table->copy_out(test->device, test->result, exchange->destination,
+                                         result * mw_type_bytes(exchange->type), fault) &&
+           is_right(test, exchange, result);
+}
+
+static bool do_exchanges(Test *test, const MwExchange *exchanges, int count, MwFault *fault)
+{
+    return follow(test, test->transport->queue, MW_QUEUE_COMPUTE, fault) &&
+           test->transport->table->exchange(test->transport, test->device, exchanges, count,
+                                            fault) &&
+           follow(test, MW_QUEUE_COMPUTE, test->transport->queue, fault);
+}
+
+/* Runs `parts` collectives together, each of which has as many elements less than the one before as
+ * the group has members. */
+static void run_case(Test *test, MwExchange exchange, int parts, bool in_place)
+{
+    MwExchange exchanges[PARTS];
+    int64_t results[PARTS];
+    char *source = test->arena, *destination = test->arena + HALF_BYTES;
+    const int ways = test->mesh.size[exchange.axis];
     MwFault fault = {0};
-    int64_t result;
-    exchange.source = test->arena;
-    exchange.destination = in_place ? test->arena : test->arena + HALF_BYTES;
-    bool good =
-        mw_exchange_result(exchange.kind, test->mesh.size[exchange.axis], exchange.count, &result);
-    double period[PERIOD];
-    for (int i = 0; i < PERIOD; i++)
-        period[i] = source_value(exchange.type, test->transport->rank, i);
-    for (int64_t i = 0; i < exchange.count; i++)
-        mw_element_put(exchange.type, test->source, i, period[i % PERIOD]);
-    good = good && do_exchange(test, &exchange, result, &fault);
+    bool good = true;
+    for (int p = 0; p < parts; p++) {
+        exchanges[p] = exchange;
+        exchanges[p].count -= p * ways;
+        exchanges[p].source = source;
+        exchanges[p].destination = in_place ? source : destination;
+        good = good && mw_exchange_result(exchange.kind, ways, exchanges[p].count, &results[p]);
+        source += exchanges[p].count * mw_type_bytes(exchange.type);
+        destination += results[p] * mw_type_bytes(exchange.type);
+    }
+    for (test->part = 0; test->part < parts; test->part++)
+        good = good && set_part(test, &exchanges[test->part], results[test->part], &fault);
+    good = good && do_exchanges(test, exchanges, parts, &fault);
+    for (test->part = 0; test->part < parts; test->part++)
+        good = good && is_part_right(test, &exchanges[test->part], results[test->part], &fault);
     if (!good)
         fprintf(stderr, "rank %d: %s\n", test->transport->rank, fault.text);
-    report(test, good && is_right(test, &exchange, result), &exchange, in_place);
+    report(test, good, &exchange, parts, in_place);
 }
 
 static void run_counts(Test *test, MwExchange exchange)
@@ -174,12 +199,15 @@ static void run_counts(Test *test, MwExchange exchange)
     static const int64_t counts[] = {1, 7, 1000, 100003};
     for (int i = 0; i < MW_COUNT(counts); i++) {
         exchange.count = counts[i] * test->mesh.size[exchange.axis];
-        run_case(test, exchange, false);
+        const int parts = counts[i] > PARTS && counts[i] < 100000 ? PARTS : 1;
+        run_case(test, exchange, 1, false);
+        if (parts > 1)
+            run_case(test, exchange, parts, false);
         if (!mw_collective_in_place(exchange.kind))
             continue;
-        run_case(test, exchange, true);
+        run_case(test, exchange, parts, true);
         exchange.count = counts[i]; /* need not divide */
-        run_case(test, exchange, false);
+        run_case(test, exchange, 1, false);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/plan/plan.h"
 #include "runtime/plan/routine.h"
 #include "tests/unit/diags_text.h"
+#include "tests/unit/plan_parts.h"
 #include "tests/unit/sample_plan.h"
 #include "tests/unit/support.h"
 
@@ -183,6 +184,32 @@ BREAK(collective_odd, good->update[REDUCE_LOSS].target = MW_REDUCE_SCATTER)
 BREAK(collective_access, good->update[REDUCE_LOSS].operands[1].access = MW_ACCESS_READ)
 BREAK(gather_in_place, good->update[REDUCE_GRADIENT].target = MW_ALL_TO_ALL)
 
+/* Makes the two sums of the update parts of one, of so many elements. */
+static void join_sums(Good *good, int64_t loss, int64_t gradient)
+{
+    const MwPlanOperand *first = good->update[REDUCE_LOSS].operands;
+    const MwPlanOperand *second = good->update[REDUCE_GRADIENT].operands;
+    const MwPlanOperand operands[] = {first[0], first[1], second[0], second[1]};
+    const MwPlanArg args[] = {{.i = loss}, {.i = gradient}};
+    MwPlanInstr *joined = &good->update[REDUCE_LOSS];
+    joined->operands = mw_arena_dup(good->arena, operands, sizeof operands);
+    joined->operand_count = MW_COUNT(operands);
+    plan_set_args(good->arena, joined, args, MW_COUNT(args));
+    joined->count += good->update[REDUCE_GRADIENT].count;
+    good->update[REDUCE_GRADIENT] = good->update[DESCEND];
+    good->mesh->programs[good->mesh->tasks[good->mesh->task_count - 1].program].instr_count--;
+}
+
+BREAK(parts_unsaid, join_sums(good, 1, 4); good->update[REDUCE_LOSS].arg_count = 0)
+BREAK(parts_too_few, join_sums(good, 1, 3))
+BREAK(parts_empty, join_sums(good, 0, 5))
+BREAK(parts_not_counted, join_sums(good, 1, 4);
+      good->update[REDUCE_LOSS].args[1].kind = MW_ARG_FLOAT)
+BREAK(part_too_large, join_sums(good, 4, 1); good->buffers[SAMPLE_LOSS_PART].bytes = 4)
+BREAK(part_access, join_sums(good, 1, 4);
+      good->update[REDUCE_LOSS].operands[2].access = MW_ACCESS_WRITE)
+BREAK(parts_overlap, join_sums(good, 1, 4); good->update[REDUCE_LOSS].operands[1].buffer = SAMPLE_G)
+
 /* What the schedule shows. */
 BREAK(read_early, good->forward[PREDICT].operands[0].buffer = SAMPLE_DIFF)
 BREAK(read_late, good->forward[GRADIENT].operands[1].buffer = SAMPLE_LOSS;
@@ -344,6 +371,13 @@ static const struct {
     {collective_odd, "1 elements do not divide among 2 devices"},
     {collective_access, "it must read its first operand and write its second"},
     {gather_in_place, "operands 0 and 1 lie over each other"},
+    {parts_unsaid, "it has 4 operands and 0 arguments; it takes 4 and 2"},
+    {parts_too_few, "its parts have not 5 elements together"},
+    {parts_empty, "its parts have not 5 elements together"},
+    {parts_not_counted, "its parts have not 5 elements together"},
+    {part_too_large, "its source needs 4 elements of f32; buffer"},
+    {part_access, "it must read its first operand and write its second, in part 1"},
+    {parts_overlap, "operands 1 and 2 lie over each other"},
     {read_early, "program forward, instruction 0 (gemm): reads buffer 6 "},
     {read_late, "program forward, instruction 2 (gemm): reads buffer 7 'loss' before"},
     {clobbered, "instruction 2 (gemm): reads buffer 3 'x', which program forward, instruction 1 "
@@ -358,15 +392,30 @@ static const struct {
     {lost_loss, "reads buffer 7 'loss', which program update, instruction 2 (descend)"},
 };
 
+static Good good_plan(MwArena *arena)
+{
+    MwPlan *plan = sample_plan(arena, 2, 2);
+    MwPlanMesh *mesh = &plan->meshes[0];
+    return (Good){
+        arena, plan, mesh, mesh->buffers, mesh->programs[0].instrs, mesh->programs[1].instrs};
+}
+
+START_TEST(collectives_may_be_parts_of_one)
+{
+    MwArena *arena = mw_arena_new();
+    Good good = good_plan(arena);
+    join_sums(&good, 1, 4);
+    ck_assert_str_eq(errors_of(arena, good.plan), "");
+    mw_arena_free(&arena);
+}
+END_TEST
+
 START_TEST(a_broken_plan_is_found_out)
 {
     MwArena *arena = mw_arena_new();
-    MwPlan *plan = sample_plan(arena, 2, 2);
-    MwPlanMesh *mesh = &plan->meshes[0];
-    Good good = {
-        arena, plan, mesh, mesh->buffers, mesh->programs[0].instrs, mesh->programs[1].instrs};
+    Good good = good_plan(arena);
     broken[_i].apply(&good);
-    const char *shown = errors_of(arena, plan);
+    const char *shown = errors_of(arena, good.plan);
     ck_assert_msg(strstr(shown, broken[_i].message), "expected: %s\nshown: %s", broken[_i].message,
                   shown);
     mw_arena_free(&arena);
@@ -379,6 +428,7 @@ int main(void)
     TCase *tests = tcase_create("plan_check");
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, good_plans_pass);
+    tcase_add_test(tests, collectives_may_be_parts_of_one);
     tcase_add_loop_test(tests, a_broken_plan_is_found_out, 0, MW_COUNT(broken));
     return run_suite(suite);
 }
