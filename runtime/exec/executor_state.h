@@ -35,7 +35,7 @@ struct MwExecutor {
     MwKernelArg *args;
     void **operands;
     int64_t *operand_bytes;
-    MwExchange *exchanges; /* the parts of the collective that runs */
+    MwExchange *exchanges;    /* the parts of the collective that runs */
     const MwExecutor *beside; /* the executor whose memory this one has; NULL: it has its own */
     MwSavedWeights saved;     /* what a step changes and must not, where it is beside */
     uint64_t seed;

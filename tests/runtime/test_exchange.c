@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Every collective on every axis of a mesh, in every type, exactly: sources are small integers, so
- * that the results are known to the bit; each alone, and several done together. Run under mpirun: test_exchange MESH WAY (ways.h). */
+ * that the results are known to the bit; each alone, and several done together. Run under mpirun:
+ * test_exchange MESH WAY (ways.h). */
 #include "base/element.h"
 #include "tests/reference/combine.h"
 #include "tests/runtime/ways.h"
