@@ -294,6 +294,8 @@ bool mw_run_set_up(MwRunState *run)
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
         bool good = stages[i](run, &fault);
+        if (!good && fault.is_alone)
+            mw_run_end_all(run, -1, &fault);
         if (!mw_run_agree(run, good, &fault))
             return false;
     }

@@ -37,6 +37,7 @@ typedef struct {
     Group groups[MW_MAX_AXES];
     int axis_count;
     cudaStream_t stream; /* the device's MW_QUEUE_COMMUNICATION */
+    bool is_connecting;  /* a call waits until those before it are done */
     void *staging;       /* [STAGING_BYTES] on the device; NULL: every group has one member */
     void *memory;        /* the arena */
     int64_t memory_bytes;
@@ -117,7 +118,8 @@ static bool load_combining(Nccl *nccl, MwFault *fault)
     const char *from = nccl->staging;
     mw_cuda_combine(MW_F32, MW_COMBINE_SUM, from, 1, 1, (char *)nccl->staging + sizeof(float),
                     nccl->stream);
-    return mw_nccl_cuda_check(&nccl->nccl, cudaGetLastError(), "combining", fault);
+    return mw_nccl_cuda_check(&nccl->nccl, cudaGetLastError(), "combining", fault) &&
+           CUDA(cudaStreamSynchronize, nccl->stream);
 }
 
 static void *nccl_alloc_arena(MwTransport *transport, MwDevice *device, int64_t bytes,
@@ -170,14 +172,28 @@ static ncclDataType_t element_type(MwType type)
     return types[type];
 }
 
-/* Waits for room in the ring of calls. Every call on the stream is preceded by begin_call and
- * followed by end_call. */
-static bool begin_call(Nccl *nccl, MwFault *fault)
+static bool wait_for_calls(Nccl *nccl, int most, MwFault *fault)
 {
-    while (nccl->nccl.collectives.count == MW_NCCL_MOST_CALLS)
+    while (nccl->nccl.collectives.count > most)
         if (!mw_nccl_idle(&nccl->nccl, fault))
             return false;
     return true;
+}
+
+/* Waits until nothing is left on the stream, so that NCCL connects while the GPU is idle. */
+static bool drain(Nccl *nccl, const Group *group, MwFault *fault)
+{
+    return mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &group->comm, "connecting",
+                              nccl->stream, fault) &&
+           wait_for_calls(nccl, 0, fault);
+}
+
+/* Waits for room in the ring of calls. Every call on the stream is preceded by begin_call and
+ * followed by end_call. */
+static bool begin_call(Nccl *nccl, const Group *group, MwFault *fault)
+{
+    return nccl->is_connecting ? drain(nccl, group, fault)
+                               : wait_for_calls(nccl, MW_NCCL_MOST_CALLS - 1, fault);
 }
 
 /* A captured call is watched when it is replayed. */
@@ -195,7 +211,7 @@ static bool nccl_replayed(MwTransport *transport, MwDevice *device, MwFault *fau
     Nccl *nccl = (Nccl *)transport;
     for (int a = 0; a < nccl->axis_count; a++)
         if (nccl->groups[a].members > 1 &&
-            (!begin_call(nccl, fault) ||
+            (!begin_call(nccl, &nccl->groups[a], fault) ||
              !mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &nccl->groups[a].comm,
                                  "a step with collectives",
                                  mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), fault)))
@@ -226,7 +242,7 @@ typedef Pair PairOf(const void *context, int m);
 static bool call_pairs(Nccl *nccl, const Group *group, PairOf *pair, const void *context,
                        MwFault *fault)
 {
-    bool good = begin_call(nccl, fault) && CALL(group, ncclGroupStart);
+    bool good = begin_call(nccl, group, fault) && CALL(group, ncclGroupStart);
     for (int m = 0; good && m < group->members; m++)
         good = call_pair(nccl, group, m, pair(context, m), fault);
     return good && CALL(group, ncclGroupEnd) && end_call(nccl, group, "ncclSend/ncclRecv", fault);
@@ -349,7 +365,7 @@ static bool all_reduce(Nccl *nccl, const Group *group, const MwExchange *exchang
     ncclRedOp_t operation;
     if (!has_operation(exchange->type, exchange->combine, &operation))
         return combine_all(nccl, group, exchange, fault);
-    return begin_call(nccl, fault) &&
+    return begin_call(nccl, group, fault) &&
            CALL(group, ncclAllReduce, exchange->source, exchange->destination,
                 (size_t)exchange->count, element_type(exchange->type), operation, group->comm.comm,
                 nccl->stream) &&
@@ -363,7 +379,7 @@ static bool reduce_scatter(Nccl *nccl, const Group *group, const MwExchange *exc
     const int64_t block = exchange->count / group->members;
     if (!has_operation(exchange->type, exchange->combine, &operation))
         return reduce_block(nccl, group, exchange, block, exchange->destination, fault);
-    return begin_call(nccl, fault) &&
+    return begin_call(nccl, group, fault) &&
            CALL(group, ncclReduceScatter, exchange->source, exchange->destination, (size_t)block,
                 element_type(exchange->type), operation, group->comm.comm, nccl->stream) &&
            end_call(nccl, group, "ncclReduceScatter", fault);
@@ -371,7 +387,7 @@ static bool reduce_scatter(Nccl *nccl, const Group *group, const MwExchange *exc
 
 static bool all_gather(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
 {
-    return begin_call(nccl, fault) &&
+    return begin_call(nccl, group, fault) &&
            CALL(group, ncclAllGather, exchange->source, exchange->destination,
                 (size_t)exchange->count, element_type(exchange->type), group->comm.comm,
                 nccl->stream) &&
@@ -412,9 +428,30 @@ static MwRequest *nccl_init_request(MwTransport *transport, MwDevice *device,
                                    mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), set, fault);
 }
 
-static bool nccl_connect(MwTransport *transport, MwFault *fault)
+static bool exchange_first(Nccl *nccl, MwDevice *device, const MwExchange *exchange, MwFault *fault)
 {
-    return mw_nccl_p2p_connect(((Nccl *)transport)->p2p, fault);
+    const size_t bytes = (size_t)(exchange->count * mw_type_bytes(exchange->type));
+    return CUDA(cudaMemsetAsync, (void *)(uintptr_t)exchange->source, 0, bytes, nccl->stream) &&
+           nccl_exchange(&nccl->base, device, exchange, fault) &&
+           drain(nccl, &nccl->groups[exchange->axis], fault);
+}
+
+/* NCCL connects ranks at the first call that takes a connection, which depends on collective, type
+ * and size: so each is done once, one after another. */
+static bool nccl_connect(MwTransport *transport, MwDevice *device, const MwExchange *exchanges,
+                         int count, MwFault *fault)
+{
+    Nccl *nccl = (Nccl *)transport;
+    if (!mw_nccl_p2p_connect(nccl->p2p, fault))
+        return false;
+    bool good = device->table->synchronize(device, fault);
+    nccl->is_connecting = true;
+    for (int i = 0; good && i < count; i++)
+        good = exchange_first(nccl, device, &exchanges[i], fault);
+    nccl->is_connecting = false;
+    good = good && mw_nccl_p2p_send_first(nccl->p2p, fault);
+    fault->is_alone = !good;
+    return good;
 }
 
 static bool nccl_start(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
@@ -551,32 +588,4 @@ MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double ti
         return &nccl->base;
     mw_nccl_end(&nccl->nccl, true);
     return NULL;
-}
-
-/* ---- Whether every rank has a GPU of its own ---- */
-
-/* The UUID of the GPU of a rank: parts of a GPU (MIG) have their own, and GPUs of machines that
- * have one name differ. */
-typedef struct {
-    char is_known;
-    cudaUUID_t uuid;
-} Place;
-
-bool mw_nccl_is_possible(MwArena *arena, MwTransport *hosts, bool *possible, MwFault *fault)
-{
-    Place own = {0}, *all = MW_NEW(arena, Place, hosts->size);
-    struct cudaDeviceProp properties;
-    int gpu;
-    if (cudaGetDevice(&gpu) == cudaSuccess &&
-        cudaGetDeviceProperties(&properties, gpu) == cudaSuccess)
-        own = (Place){.is_known = true, .uuid = properties.uuid};
-    if (!hosts->table->allgather(hosts, &own, sizeof own, all, fault))
-        return false;
-    *possible = true;
-    for (int a = 0; a < hosts->size; a++) {
-        *possible &= all[a].is_known;
-        for (int b = 0; b < a; b++)
-            *possible &= memcmp(&all[a], &all[b], sizeof *all) != 0;
-    }
-    return true;
 }

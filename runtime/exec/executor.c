@@ -86,6 +86,8 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     if (!executor->endpoints || !make_commands(executor, arena, fault) ||
         !mw_executor_alloc_data(executor, arena, fault))
         return NULL;
+    executor->exchanges = MW_NEW(arena, MwExchanges, 1);
+    mw_exchanges_add(arena, executor->exchanges, mesh, executor->memory);
     executor->zeros = mw_weights_zero_ranges(arena, mesh, &executor->zero_count);
     alloc_call(executor, arena);
     make_labels(executor, arena);
@@ -107,6 +109,7 @@ MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const
                                          executor->memory, fault);
     if (!beside->endpoints || !make_commands(beside, arena, fault))
         return NULL;
+    mw_exchanges_add(arena, beside->exchanges, mesh, beside->memory);
     mw_executor_place_inputs(beside, arena);
     make_labels(beside, arena);
     beside->saved = mw_saved_weights(arena, mesh, beside->memory);
@@ -146,7 +149,9 @@ static bool reset_accumulators(const MwExecutor *executor, MwFault *fault)
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault)
 {
     executor->seed = seed;
-    return executor->transport->table->connect(executor->transport, fault) &&
+    return executor->transport->table->connect(executor->transport, executor->device,
+                                               executor->exchanges->at, executor->exchanges->count,
+                                               fault) &&
            init_weights(executor, fault);
 }
 
@@ -193,15 +198,8 @@ static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, c
 
 static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr, MwFault *fault)
 {
-    const MwExchange exchange = {
-        .kind = (MwCollective)instr->target,
-        .axis = instr->axis,
-        .type = instr->type,
-        .combine = instr->combine,
-        .count = instr->count,
-        .source = executor->operands[0],
-        .destination = executor->operands[1],
-    };
+    const MwExchange exchange =
+        mw_exchange_of_instr(instr, executor->operands[0], executor->operands[1]);
     return executor->transport->table->exchange(executor->transport, executor->device, &exchange,
                                                 fault);
 }

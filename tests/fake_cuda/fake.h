@@ -35,6 +35,8 @@ bool fake_never(void *state);
 /* Lets every stream do something, or where they are late those that `stream` waits for; NULL: all.
  * True if one did. */
 bool fake_turn(cudaStream_t stream);
+/* Whether work is on the GPU that is not known to be done, or is kept for a graph. */
+bool fake_is_busy(void);
 /* Code is loaded to the GPU, for which the host is blocked until all that is queued is done. */
 void fake_load(void);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* NCCL over MPI, on the fake's streams. Communicators do not block, and what is called for is
- * queued some questions for errors later. Calls match by their order alone. Sums go in order of
- * rank. Kernels stay on the GPU until they are done; more blocks than an A100 has room for are an
- * error of the communicator, where a GPU might wait for ever. */
+ * queued some questions for errors later. Calls match by their order alone. A call that takes a
+ * connection for the first time, which blocks the host, is an error while work is on the GPU. Sums
+ * go in order of rank. Kernels stay on the GPU until they are done; more blocks than an A100 has
+ * room for are an error of the communicator, where a GPU might wait for ever. */
 #include "tests/fake_cuda/fake.h"
 
 #include "base/clock.h"
@@ -19,7 +20,10 @@ enum { FIRST_TAG = 1 << 20, TAGS = 4, TAG_HELLO = 0, TAG_TABLE = 1, TAG_DATA = 2
 enum { MOST_BLOCKS = 32 /* of a kernel */, GPU_BLOCKS = 108 };
 enum { MOST_RANKS = 64, MOST_COMMS = 1024, MOST_OPS = 2 * MOST_RANKS };
 
-typedef enum { SEND, RECEIVE, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER } Kind;
+typedef enum { SEND, RECEIVE, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, KINDS } Kind;
+
+/* Collectives of so many bytes take other connections than smaller ones. */
+enum { LARGE_BYTES = 1024 };
 
 typedef struct {
     Kind kind;
@@ -60,6 +64,8 @@ struct ncclComm {
     double finalized_s; /* when it was asked to end; 0: it was not */
     int blocks;         /* of its kernels */
     ncclResult_t error;
+    const char *why;                      /* of the last error; NULL: there is no more to say */
+    bool is_connected[MOST_RANKS][KINDS]; /* by peer, or by size */
 };
 
 /* How long a communicator takes to end. */
@@ -97,8 +103,7 @@ const char *ncclGetErrorString(ncclResult_t result)
 
 const char *ncclGetLastError(ncclComm_t comm)
 {
-    (void)comm;
-    return "";
+    return comm && comm->why ? comm->why : "";
 }
 
 /* ---- Communicators ---- */
@@ -322,6 +327,20 @@ ncclResult_t ncclGroupStart(void)
     return ncclSuccess;
 }
 
+/* False: one of the connections is new, and work is on the GPU. */
+static bool connect_all(const Batch *batch)
+{
+    bool good = true;
+    for (int i = 0; i < batch->op_count; i++) {
+        const Op *op = &batch->ops[i];
+        const bool is_large = op->count * type_bytes(op->type) >= LARGE_BYTES;
+        const int by = op->kind == SEND || op->kind == RECEIVE ? op->peer : is_large;
+        good &= batch->comm->is_connected[by][op->kind] || !fake_is_busy();
+        batch->comm->is_connected[by][op->kind] = true;
+    }
+    return good;
+}
+
 ncclResult_t ncclGroupEnd(void)
 {
     Batch *batch = group.batch;
@@ -331,6 +350,10 @@ ncclResult_t ncclGroupEnd(void)
     group.batch = NULL;
     if (!batch)
         return ncclSuccess;
+    if (!connect_all(batch)) {
+        batch->comm->why = "a connection is made while work is on the GPU";
+        return ncclInternalError;
+    }
     batch->comm->held = batch;
     batch->comm->patience = 3;
     return ncclInProgress;

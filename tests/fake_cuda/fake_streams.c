@@ -31,6 +31,14 @@ cudaStream_t fake_streams(void)
     return fake.streams;
 }
 
+bool fake_is_busy(void)
+{
+    for (cudaStream_t s = fake.streams; s; s = s->next)
+        if (s->first || s->is_captured)
+            return true;
+    return false;
+}
+
 /* ---- Turns ---- */
 
 static void drain_to(cudaStream_t stream, int most);

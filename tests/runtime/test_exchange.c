@@ -2,6 +2,7 @@
 /* Every collective on every axis of a mesh, in every type, exactly: sources are small integers, so
  * that the results are known to the bit. Run under mpirun: test_exchange MESH WAY (ways.h). */
 #include "base/element.h"
+#include "base/vec.h"
 #include "tests/reference/combine.h"
 #include "tests/runtime/ways.h"
 
@@ -16,6 +17,9 @@ typedef struct {
     int coordinate[MW_MAX_AXES];
     char *arena;           /* on the device */
     char *source, *result; /* [HALF_BYTES], on the host */
+    MwArena *memory;
+    MW_VEC(MwExchange) exchanges; /* of all cases, to connect for */
+    bool is_connected;
     int tests;
     bool failed;
 } Test;
@@ -156,6 +160,10 @@ static void run_case(Test *test, MwExchange exchange, bool in_place)
     int64_t result;
     exchange.source = test->arena;
     exchange.destination = in_place ? test->arena : test->arena + HALF_BYTES;
+    if (!test->is_connected) {
+        mw_vec_push(test->memory, &test->exchanges, exchange);
+        return;
+    }
     bool good =
         mw_exchange_result(exchange.kind, test->mesh.size[exchange.axis], exchange.count, &result);
     double period[PERIOD];
@@ -197,6 +205,15 @@ static void run_all(Test *test)
                                                       .combine = (MwCombine)combine});
 }
 
+/* As an executor does for the collectives of its plan. */
+static bool connect_all(Test *test, MwFault *fault)
+{
+    run_all(test);
+    test->is_connected = true;
+    return test->transport->table->connect(test->transport, test->device, test->exchanges.at,
+                                           test->exchanges.count, fault);
+}
+
 int main(int argc, char **argv)
 {
     MwArena *arena = mw_arena_new();
@@ -207,6 +224,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: test_exchange MESH WAY\n");
         return 2;
     }
+    test.memory = arena;
     test.source = mw_arena_alloc(arena, HALF_BYTES);
     test.result = mw_arena_alloc(arena, HALF_BYTES);
     if (way_open(arena, argv[2], &no_kernels, &test.transport, &test.device, &fault) &&
@@ -216,7 +234,7 @@ int main(int argc, char **argv)
          test.device->table->make_events(test.device, arena, 1, &fault)))
         test.arena =
             test.transport->table->alloc_arena(test.transport, test.device, 2 * HALF_BYTES, &fault);
-    if (!test.arena) {
+    if (!test.arena || !connect_all(&test, &fault)) {
         fprintf(stderr, "cannot start: %s\n", fault.text);
         return 1;
     }
