@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/run_setup.h"
 
+#include "base/cache.h"
 #include "base/text.h"
 #include "runtime/epochs.h"
+#include "runtime/exec/choices.h"
 #include "runtime/exec/transport_solo.h"
 #include "runtime/kernels_compile.h"
 #include "runtime/mpi/launcher.h"
 #include "runtime/mpi/transport.h"
 #include "runtime/weights/checkpoint_fit.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -173,6 +176,35 @@ static bool set_lengths(MwRunState *run, MwFault *fault)
     return true;
 }
 
+/* Choices of the file, for all ranks, and what they choose besides. Rank 0 keeps them: without a
+ * folder for that nothing is chosen, since another run might choose otherwise. */
+static bool tune(MwRunState *run, MwFault *fault)
+{
+    MwChoices *choices = run->device->choices;
+    const bool is_first = run->transport->rank == 0;
+    const char *folder = mw_cache_folder(run->arena);
+    MwFault later; /* a fault after the first one */
+    if (!run->device->table->tune || run->options.no_tuning || !folder)
+        return true;
+    const char *file = mw_choices_file(run->arena, folder, choices);
+    if (is_first)
+        mw_choices_read(run->arena, file, choices);
+    const int kept = choices->list.count;
+    bool good = mw_choices_share(run->arena, run->transport, choices, fault);
+    good = good && mw_executor_tune(run->executor, fault);
+    good = mw_choices_share(run->arena, run->transport, choices, good ? fault : &later) && good;
+    if (!good || !is_first || choices->list.count == kept)
+        return good;
+    mw_cache_make_folder(run->arena, folder);
+    if (!mw_choices_write(run->arena, file, choices))
+        fprintf(
+            stderr,
+            "meshwright: warning: %s: %s: the fastest matrix products are not kept, and another "
+            "run may choose others (--no-tuning)\n",
+            file, strerror(errno));
+    return true;
+}
+
 /* Rank 0 looks which checkpoint is the newest, for all. */
 static bool find_checkpoint(MwRunState *run, MwFault *fault)
 {
@@ -286,10 +318,15 @@ static bool open_progress(MwRunState *run, MwFault *fault)
 bool mw_run_set_up(MwRunState *run)
 {
     static bool (*const stages[])(MwRunState *, MwFault *) = {
-        need_backend, find_checkpoint, find_weights, prepare_checkpoints, set_kernels,
-        set_device,   connect_devices, open_trace,   make_executor,       make_evaluation,
-        open_feeds,   set_lengths,     begin_data,   start_weights,       open_saver,
-        open_outputs, open_progress,
+        need_backend,    find_checkpoint,
+        find_weights,    prepare_checkpoints,
+        set_kernels,     set_device,
+        connect_devices, open_trace,
+        make_executor,   make_evaluation,
+        open_feeds,      set_lengths,
+        begin_data,      tune,
+        start_weights,   open_saver,
+        open_outputs,    open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};

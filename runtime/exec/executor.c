@@ -204,34 +204,70 @@ static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr,
                                                 fault);
 }
 
-static bool run_call(const MwExecutor *executor, const MwPlanInstr *instr, const InstrRun *at,
-                     MwFault *fault)
+static const MwPlanInstr *instr_of(const MwExecutor *executor, const InstrRun *at)
 {
+    return &executor->mesh->programs[at->task->program].instrs[at->instr];
+}
+
+static void set_operands(const MwExecutor *executor, const InstrRun *at)
+{
+    const MwPlanInstr *instr = instr_of(executor, at);
+    for (int i = 0; i < instr->operand_count; i++) {
+        const int buffer = instr->operands[i].buffer;
+        executor->operands[i] = mw_executor_slot(executor, buffer, at->task->micro_batch);
+        executor->operand_bytes[i] = executor->mesh->buffers[buffer].bytes;
+    }
+}
+
+/* The operands are set. */
+static MwDeviceCall call_of(const MwExecutor *executor, const InstrRun *at)
+{
+    const MwPlanInstr *instr = instr_of(executor, at);
     for (int i = 0; i < instr->arg_count; i++)
         executor->args[i] = arg_value(executor, &instr->args[i], at);
-    const MwDeviceCall call = {instr, executor->operands, executor->operand_bytes, executor->args};
+    return (MwDeviceCall){instr, executor->operands, executor->operand_bytes, executor->args};
+}
+
+static bool run_call(const MwExecutor *executor, const InstrRun *at, MwFault *fault)
+{
+    const MwDeviceCall call = call_of(executor, at);
     return executor->device->table->run(executor->device, &call, fault);
+}
+
+static bool tune_instr(const MwExecutor *executor, const InstrRun *at, MwFault *fault)
+{
+    if (instr_of(executor, at)->kind != MW_INSTR_ROUTINE)
+        return true;
+    set_operands(executor, at);
+    const MwDeviceCall call = call_of(executor, at);
+    return executor->device->table->tune(executor->device, &call, fault);
+}
+
+bool mw_executor_tune(const MwExecutor *executor, MwFault *fault)
+{
+    const bool tunes = executor->device->table->tune;
+    for (int p = 0; tunes && p < executor->mesh->program_count; p++) {
+        const MwPlanTask task = {.program = p};
+        for (int i = 0; i < executor->mesh->programs[p].instr_count; i++)
+            if (!tune_instr(executor, &(InstrRun){&task, i, 0}, fault))
+                return false;
+    }
+    return true;
 }
 
 static bool run_instr(const MwExecutor *executor, const InstrRun *at, MwFault *fault)
 {
-    const MwPlanTask *task = at->task;
-    const MwPlanProgram *program = &executor->mesh->programs[task->program];
-    const MwPlanInstr *instr = &program->instrs[at->instr];
+    const MwPlanInstr *instr = instr_of(executor, at);
     mw_trace_begin(executor->trace);
-    for (int i = 0; i < instr->operand_count; i++) {
-        const int buffer = instr->operands[i].buffer;
-        executor->operands[i] = mw_executor_slot(executor, buffer, task->micro_batch);
-        executor->operand_bytes[i] = executor->mesh->buffers[buffer].bytes;
-    }
+    set_operands(executor, at);
     if (instr->kind == MW_INSTR_COLLECTIVE ? !run_collective(executor, instr, fault)
-                                           : !run_call(executor, instr, at, fault))
+                                           : !run_call(executor, at, fault))
         return false;
     /* The times of a trace are those of the work, not of queueing it. */
     if (executor->trace && !executor->device->is_host &&
         !executor->device->table->synchronize(executor->device, fault))
         return false;
-    mw_trace_end_instr(executor->trace, task, at->instr);
+    mw_trace_end_instr(executor->trace, at->task, at->instr);
     return true;
 }
 

@@ -35,6 +35,11 @@ bool fake_never(void *state);
 /* Lets every stream do something, or where they are late those that `stream` waits for; NULL: all.
  * True if one did. */
 bool fake_turn(cudaStream_t stream);
+/* Work takes so much more time on the clock that events are timed by. */
+void fake_spend(double ms);
+double fake_clock_ms(void);
+/* What a product takes by an algorithm of cuBLASLt. */
+double fake_algorithm_ms(int algorithm);
 /* Whether work is on the GPU that is not known to be done, or is kept for a graph. */
 bool fake_is_busy(void);
 /* Code is loaded to the GPU, for which the host is blocked until all that is queued is done. */

@@ -169,7 +169,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 {
     MAY_FAIL(cudaErrorInvalidDevice);
     const pid_t part = getenv("FAKE_CUDA_PARTS") ? getpid() : 0;
-    *properties = (struct cudaDeviceProp){0};
+    *properties = (struct cudaDeviceProp){.name = "a fake GPU"};
     memcpy(properties->uuid.bytes, &device, sizeof device);
     memcpy(properties->uuid.bytes + sizeof device, &part, sizeof part);
     return cudaSuccess;

@@ -24,11 +24,22 @@ static struct {
     unsigned int order;
     unsigned int turns, queries; /* whether an event is done */
     const Name *loaded;          /* kernels */
+    double clock_ms;
 } fake;
 
 cudaStream_t fake_streams(void)
 {
     return fake.streams;
+}
+
+void fake_spend(double ms)
+{
+    fake.clock_ms += ms;
+}
+
+double fake_clock_ms(void)
+{
+    return fake.clock_ms;
 }
 
 bool fake_is_busy(void)
@@ -272,6 +283,7 @@ static bool pass_mark(void *state)
     const Mark *mark = state;
     if (mark->event->done < mark->number)
         mark->event->done = mark->number;
+    mark->event->at_ms = fake.clock_ms;
     release(mark->event);
     return true;
 }
@@ -323,9 +335,20 @@ void fake_wait(cudaStream_t stream, cudaEvent_t event)
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
-    (void)flags;
     MAY_FAIL(cudaErrorMemoryAllocation);
     *event = fake_event_new();
+    (*event)->is_timed = !(flags & cudaEventDisableTiming);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
+{
+    MAY_FAIL(cudaErrorLaunchFailure);
+    if (!begin->is_timed || !end->is_timed || !begin->recorded || !end->recorded)
+        return fake_result(cudaErrorInvalidResourceHandle);
+    if (begin->done < begin->recorded || end->done < end->recorded)
+        return fake_result(cudaErrorNotReady);
+    *ms = (float)(end->at_ms - begin->at_ms);
     return cudaSuccess;
 }
 

@@ -28,9 +28,11 @@ struct CUstream_st {
 struct CUevent_st {
     uint64_t recorded, done;
     cudaStream_t stream; /* of the last record */
-    int users;           /* entries of streams that refer to it, and its owner */
-    int capture;         /* the number of that which the last record is of; 0: of none */
-    int record;          /* there */
+    double at_ms;        /* when it occurred last */
+    bool is_timed;
+    int users;   /* entries of streams that refer to it, and its owner */
+    int capture; /* the number of that which the last record is of; 0: of none */
+    int record;  /* there */
 };
 
 void *fake_allocate(size_t count, size_t bytes);
