@@ -48,6 +48,9 @@ typedef struct {
     bool has_epilogue; /* cuBLASLt does the epilogue */
 } Known;
 
+_Static_assert((int)MW_CUDA_EPILOGUE_WORKSPACE <= (int)MW_CUDA_GEMM_WORKSPACE,
+               "epilogues work where products do");
+
 struct MwCudaGemm {
     MwArena *arena;
     cudaStream_t stream;
@@ -417,7 +420,7 @@ static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, cons
             return false;
     if (!mw_gemm_has_extras(routine))
         return true;
-    mw_cuda_epilogue(routine, operands, args, gemm->stream);
+    mw_cuda_epilogue(routine, operands, args, gemm->workspace, gemm->stream);
     return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);
 }
 
