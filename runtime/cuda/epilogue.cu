@@ -2,7 +2,7 @@
 /* Element-wise epilogues: a thread does one element of the product after another. Sums: the rows
  * are split into slices; a block has SUM_COLUMNS columns of a slice with SUM_ROWS threads each; a
  * thread adds up rows that are SUM_ROWS apart, in double. The partial sums of a block are added in
- * order, and by another launch those of the slices, so that the result depends on the sizes only. */
+ * order, and by another launch those of the slices: the result depends on the sizes only. */
 #include "runtime/cuda/epilogue.h"
 
 #include "runtime/cuda/element.h"
