@@ -3,6 +3,7 @@
 
 #include "base/cache.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "runtime/epochs.h"
 #include "runtime/exec/choices.h"
 #include "runtime/exec/transport_solo.h"
@@ -15,6 +16,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Steps of a run whose length nothing says. */
 enum { DEFAULT_STEPS = 100 };
@@ -69,6 +71,18 @@ static bool set_device(MwRunState *run, MwFault *fault)
     return run->device != NULL;
 }
 
+/* Threads that serve the device's connections share the cores of a rank with the one that queues
+ * its work. */
+static void warn_of_one_core(const MwRunState *run)
+{
+    if (run->transport->rank == 0 && mw_parallel_threads() == 1 &&
+        sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        fprintf(
+            stderr,
+            "meshwright: warning: this rank may use one core alone, which slows its device down "
+            "(Open MPI's mpirun takes --bind-to none)\n");
+}
+
 /* Devices of several ranks are connected by MPI, or by the other way of the backend, as they can or
  * as was asked for. */
 static bool connect_devices(MwRunState *run, MwFault *fault)
@@ -96,6 +110,7 @@ static bool connect_devices(MwRunState *run, MwFault *fault)
                 "which is slow (--transport mpi asks for it)\n");
     if (!possible)
         return true;
+    warn_of_one_core(run);
     MwTransport *devices =
         backend->transport_new(run->arena, run->transport, (double)run->options.timeout_s, fault);
     run->transport = devices ? devices : run->transport;

@@ -67,7 +67,7 @@ struct MwNcclP2p {
     MW_VEC(Link *) links;
     MW_VEC(MwRequest *) requests;
     MwRequest **started; /* [started_count] in the order of their starts */
-    int started_count, tag_count, called_count;
+    int started_count, tag_count;
 };
 
 /* Kinds of control messages. */
@@ -341,14 +341,15 @@ static bool find_ready(MwNcclP2p *p2p, MwFault *fault)
 /* True if NCCL can be called on the link now. */
 static bool is_free(const MwNcclP2p *p2p, const Link *link)
 {
-    return !link->called && p2p->nccl->messages.count + p2p->called_count < MW_NCCL_MOST_CALLS;
+    return !link->called && p2p->nccl->messages.count < MW_NCCL_MOST_CALLS &&
+           !p2p->nccl->is_calling;
 }
 
 static bool call(MwNcclP2p *p2p, Message *message, MwFault *fault)
 {
     Link *link = message->link;
     link->called = message;
-    p2p->called_count++;
+    p2p->nccl->is_calling = true;
     message->state = CALLED;
     return call_nccl(p2p, link, message->memory, (size_t)message->bytes, fault);
 }
@@ -417,7 +418,7 @@ static bool finish_call(MwNcclP2p *p2p, Link *link, MwFault *fault)
     Message *message = link->called;
     const MwRequest *request = request_of(p2p, message);
     link->called = NULL;
-    p2p->called_count--;
+    p2p->nccl->is_calling = false;
     message->state = QUEUED;
     return (link->sends || !message->is_packed ||
             copy_rows(p2p, request, message, link->stream, fault)) &&
@@ -439,11 +440,6 @@ static bool finish_calls(MwNcclP2p *p2p, MwFault *fault)
             return false;
     }
     return true;
-}
-
-bool mw_nccl_p2p_is_calling(const MwNcclP2p *p2p)
-{
-    return p2p->called_count > 0;
 }
 
 bool mw_nccl_p2p_progress(MwNcclP2p *p2p, MwFault *fault)

@@ -45,8 +45,6 @@ bool mw_nccl_p2p_send_first(MwNcclP2p *p2p, MwFault *fault);
 bool mw_nccl_p2p_start(MwNcclP2p *p2p, MwRequest *request, MwFault *fault);
 bool mw_nccl_p2p_test(MwNcclP2p *p2p, MwRequest *request, bool *done, MwFault *fault);
 bool mw_nccl_p2p_wait(MwNcclP2p *p2p, MwRequest *request, MwFault *fault);
-/* True if NCCL was called for a message that is not queued yet. */
-bool mw_nccl_p2p_is_calling(const MwNcclP2p *p2p);
 /* Advances every message that was started; never waits. */
 bool mw_nccl_p2p_progress(MwNcclP2p *p2p, MwFault *fault);
 /* Called after mw_nccl_end. */

@@ -21,6 +21,11 @@
  * here. Chosen, not measured. */
 enum { STAGING_BYTES = 16 << 20 };
 
+/* Thread blocks of the kernel of a collective: an eighth of the multiprocessors of an H100 or H200,
+ * so that products beside it keep the rest; NCCL's own bound is 32 or more. More may use more of
+ * the links. NCCL_MAX_CTAS sets another. Chosen, not measured. */
+enum { COLLECTIVE_BLOCKS = 16 };
+
 typedef struct {
     MwNcclComm
         comm; /* the ranks along the axis, in order of coordinate; unused in a group of one */
@@ -37,6 +42,7 @@ typedef struct {
     Group groups[MW_MAX_AXES];
     int axis_count;
     cudaStream_t stream; /* the device's MW_QUEUE_COMMUNICATION */
+    bool is_replayed;    /* graphs were launched that may not be done */
     bool is_connecting;  /* a call waits until those before it are done */
     void *staging;       /* [STAGING_BYTES] on the device; NULL: every group has one member */
     void *memory;        /* the arena */
@@ -71,7 +77,11 @@ static bool make_group(Nccl *nccl, const MwMeshShape *mesh, int first_rank, int 
         return true;
     const MwNcclRootId *root = &roots[nccl->base.rank - group->self * stride];
     const MwNcclMembership membership = {
-        .id = root->id, .members = group->members, .self = group->self};
+        .id = root->id,
+        .members = group->members,
+        .self = group->self,
+        .most_blocks = COLLECTIVE_BLOCKS,
+    };
     *fault = root->fault;
     return !root->failed &&
            mw_nccl_comm_begin(&nccl->nccl, nccl->arena, &group->comm, &membership, fault);
@@ -104,8 +114,7 @@ static bool nccl_idle(void *context, MwFault *fault)
 static bool nccl_quiesce(void *context, MwFault *fault)
 {
     Nccl *nccl = context;
-    while (nccl->nccl.collectives.count + nccl->nccl.messages.count > 0 ||
-           mw_nccl_p2p_is_calling(nccl->p2p))
+    while (nccl->nccl.collectives.count + nccl->nccl.messages.count > 0 || nccl->nccl.is_calling)
         if (!mw_nccl_idle(&nccl->nccl, fault))
             return false;
     return true;
@@ -188,30 +197,49 @@ static bool drain(Nccl *nccl, const Group *group, MwFault *fault)
            wait_for_calls(nccl, 0, fault);
 }
 
-/* Waits for room in the ring of calls. Every call on the stream is preceded by begin_call and
- * followed by end_call. */
+/* Waits for room in the ring of calls, and for graphs that were launched, unless this call is for a
+ * graph too. */
+static bool wait_for_room(Nccl *nccl, const Group *group, MwFault *fault)
+{
+    const bool follows_graph = nccl->is_replayed && !nccl->device->is_capturing;
+    if (nccl->is_connecting)
+        return drain(nccl, group, fault);
+    if (!wait_for_calls(nccl, follows_graph ? 0 : MW_NCCL_MOST_CALLS - 1, fault))
+        return false;
+    nccl->is_replayed = nccl->is_replayed && !follows_graph;
+    return true;
+}
+
+/* Every call on the stream is preceded by begin_call and followed by end_call. */
 static bool begin_call(Nccl *nccl, const Group *group, MwFault *fault)
 {
-    return nccl->is_connecting ? drain(nccl, group, fault)
-                               : wait_for_calls(nccl, MW_NCCL_MOST_CALLS - 1, fault);
+    if (!wait_for_room(nccl, group, fault))
+        return false;
+    while (nccl->nccl.is_calling)
+        if (!mw_nccl_idle(&nccl->nccl, fault))
+            return false;
+    return nccl->nccl.is_calling = true;
 }
 
 /* A captured call is watched when it is replayed. */
 static bool end_call(Nccl *nccl, const Group *group, const char *call, MwFault *fault)
 {
-    return mw_nccl_wait_ready(&nccl->nccl, &group->comm, call, fault) &&
-           (nccl->device->is_capturing ||
-            mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &group->comm, call,
-                               nccl->stream, fault));
+    if (!mw_nccl_wait_ready(&nccl->nccl, &group->comm, call, fault))
+        return false;
+    nccl->nccl.is_calling = false;
+    return nccl->device->is_capturing ||
+           mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &group->comm, call,
+                              nccl->stream, fault);
 }
 
 /* Watches one call for each group, which stands for all collectives of the group in the step. */
 static bool nccl_replayed(MwTransport *transport, MwDevice *device, MwFault *fault)
 {
     Nccl *nccl = (Nccl *)transport;
+    nccl->is_replayed = true;
     for (int a = 0; a < nccl->axis_count; a++)
         if (nccl->groups[a].members > 1 &&
-            (!begin_call(nccl, &nccl->groups[a], fault) ||
+            (!wait_for_calls(nccl, MW_NCCL_MOST_CALLS - 1, fault) ||
              !mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &nccl->groups[a].comm,
                                  "a step with collectives",
                                  mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), fault)))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* NCCL over MPI, on the fake's streams. Communicators do not block, and what is called for is
  * queued some questions for errors later. Calls match by their order alone. A call that takes a
- * connection for the first time, which blocks the host, is an error while work is on the GPU. Sums
+ * connection for the first time, which blocks the host, is an error while work is on the GPU, and
+ * so is a call while another communicator has not settled: threads might launch in any order. Sums
  * go in order of rank. Kernels stay on the GPU until they are done; more blocks than an A100 has
  * room for are an error of the communicator, where a GPU might wait for ever. */
 #include "tests/fake_cuda/fake.h"
@@ -11,9 +12,11 @@
 #include "tests/fake_cuda/nccl.h"
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The tags of each communicator, above those of the runtime. */
 enum { FIRST_TAG = 1 << 20, TAGS = 4, TAG_HELLO = 0, TAG_TABLE = 1, TAG_DATA = 2 };
@@ -42,6 +45,7 @@ typedef struct {
     Op ops[MOST_OPS];
     int op_count;
     FakeFault fault;
+    bool is_there; /* on the GPU */
     bool is_started;
     MPI_Request requests[2 * MOST_OPS];
     int request_count;
@@ -60,9 +64,11 @@ struct ncclComm {
     int phase; /* of being made: 0 hellos, 1 the table, 2 done */
     Batch *held;
     int patience; /* questions until what is held is queued */
-    bool is_aborted, is_destroyed;
+    atomic_bool is_aborted;
+    bool is_destroyed;
     double finalized_s; /* when it was asked to end; 0: it was not */
     int blocks;         /* of its kernels */
+    atomic_int working; /* batches that are on the GPU */
     ncclResult_t error;
     const char *why;                      /* of the last error; NULL: there is no more to say */
     bool is_connected[MOST_RANKS][KINDS]; /* by peer, or by size */
@@ -82,6 +88,9 @@ static struct {
     int depth, id_count;
     Batch *batch; /* of the group that is open */
     int blocks;   /* on the GPU */
+    int held;     /* communicators that have not settled */
+    ncclComm_t comms[MOST_COMMS];
+    atomic_int comm_count;
 } group;
 
 /* ---- Errors ---- */
@@ -131,6 +140,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *result, int ranks, ncclUniqueId 
     memcpy(&from, id.internal, sizeof from);
     ncclComm_t comm = calloc(1, sizeof *comm);
     *result = comm;
+    group.comms[group.comm_count++] = comm;
     comm->blocks = config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? MOST_BLOCKS : config->maxCTAs;
     comm->ranks = ranks;
     comm->rank = rank;
@@ -191,6 +201,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
         return ncclSuccess;
     if (comm->held)
         fake_queue(comm->held->stream, run_batch, comm->held, sizeof *comm->held);
+    group.held -= comm->held != NULL;
     free(comm->held);
     comm->held = NULL;
     if (comm->finalized_s == 0 || mw_clock_s() - comm->finalized_s > END_S)
@@ -217,11 +228,25 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     return ncclSuccess;
 }
 
-/* What is on streams of it refers to it still. */
+/* Whether the GPU has work of communicators that are not aborted. */
+static bool is_held_up(void)
+{
+    for (int i = 0; i < group.comm_count; i++)
+        if (group.comms[i]->working > 0 && !group.comms[i]->is_aborted)
+            return true;
+    return false;
+}
+
+/* Waits for the GPU; may be called by several threads. What is on streams of it refers to it
+ * still. */
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
-    if (comm)
-        comm->is_aborted = true;
+    const struct timespec rest = {.tv_nsec = 20000};
+    if (!comm)
+        return ncclSuccess;
+    comm->is_aborted = true;
+    while (is_held_up())
+        nanosleep(&rest, NULL);
     return ncclSuccess;
 }
 
@@ -299,6 +324,8 @@ static bool run_batch(void *state)
     Batch *batch = state;
     if (batch->comm->is_aborted)
         return true;
+    batch->comm->working += !batch->is_there;
+    batch->is_there = true;
     if (batch->fault == FAKE_ASYNC)
         batch->comm->error = ncclRemoteError;
     if (batch->fault != FAKE_GOOD)
@@ -314,6 +341,7 @@ static bool run_batch(void *state)
     group.blocks -= batch->comm->blocks;
     for (int i = 0; i < batch->op_count; i++)
         finish_op(batch, &batch->ops[i]);
+    batch->comm->working--;
     return true;
 }
 
@@ -354,6 +382,11 @@ ncclResult_t ncclGroupEnd(void)
         batch->comm->why = "a connection is made while work is on the GPU";
         return ncclInternalError;
     }
+    if (group.held) {
+        batch->comm->why = "another communicator is called by a thread of NCCL";
+        return ncclInternalError;
+    }
+    group.held++;
     batch->comm->held = batch;
     batch->comm->patience = 3;
     return ncclInProgress;
