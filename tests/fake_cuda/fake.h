@@ -7,6 +7,10 @@
  * FAKE_CUDA_ORDER=late: a stream does next to nothing until somebody waits for it). So what does
  * not wait for what it needs finds that it is not there.
  *
+ * FAKE_CUDA_INTERLEAVE=N: in the middle of copies and products, and of kernels of
+ * tests/kernels/cuda_shim.h, other streams do something now and then. FAKE_CUDA_LOSE_WAIT=N: the
+ * N-th wait of a stream for an event is forgotten.
+ *
  * FAKE_CUDA_FAULT=CALL:N:KIND,... says what happens to the N-th call (1 first) of a function:
  * `fail`, `hang` (what it queues is never done), `async` (what it queues is never done, and the
  * communicator says so when it is asked). Calls of cuBLASLt with an epilogue count as
@@ -42,6 +46,8 @@ double fake_clock_ms(void);
 double fake_algorithm_ms(int algorithm);
 /* Whether work is on the GPU that is not known to be done, or is kept for a graph. */
 bool fake_is_busy(void);
+/* Called in the middle of work: other streams may do something there. */
+void fake_interleave(void);
 /* Code is loaded to the GPU, for which the host is blocked until all that is queued is done. */
 void fake_load(void);
 

@@ -419,6 +419,7 @@ static bool multiply(void *state)
             add_up(work, a, b);
         else
             finish(work, c);
+        fake_interleave();
         store(&l[2], c, work->c, i);
         free(a);
         free(b);

@@ -13,6 +13,9 @@
  * questions whether something is done lets it go on. */
 enum { SLOWLY = 16, RELUCTANTLY = 2 };
 
+/* What other streams do at most in the middle of work. */
+enum { MOST_IN_PAUSE = 8 };
+
 typedef struct Name Name;
 struct Name {
     const char *text;
@@ -22,9 +25,11 @@ struct Name {
 static struct {
     cudaStream_t streams;
     unsigned int order;
+    unsigned int pauses;         /* state of chance */
     unsigned int turns, queries; /* whether an event is done */
     const Name *loaded;          /* kernels */
     double clock_ms;
+    int waits; /* of streams for events */
 } fake;
 
 cudaStream_t fake_streams(void)
@@ -82,7 +87,12 @@ bool fake_never(void *state)
 static bool turn_stream(cudaStream_t stream)
 {
     FakeEntry *entry = stream->first;
-    if (!entry || !entry->work(entry->state))
+    if (!entry || stream->is_working)
+        return false;
+    stream->is_working = true;
+    const bool is_done = entry->work(entry->state);
+    stream->is_working = false;
+    if (!is_done)
         return false;
     stream->first = entry->next;
     stream->count--;
@@ -103,6 +113,12 @@ static bool is_late(void)
     return order_wanted() && strcmp(order_wanted(), "late") == 0;
 }
 
+static unsigned int draw(unsigned int *state)
+{
+    *state = *state * 1103515245u + 12345u;
+    return *state >> 16;
+}
+
 /* Where an order was asked for, most streams pass by chance. */
 static bool passes(void)
 {
@@ -111,8 +127,38 @@ static bool passes(void)
         return false;
     if (!fake.order)
         fake.order = (unsigned int)atoi(order) + 1;
-    fake.order = fake.order * 1103515245u + 12345u;
-    return (fake.order >> 16) % 4 != 0;
+    return draw(&fake.order) % 4 != 0;
+}
+
+/* ---- Others in the middle of work ---- */
+
+/* One of RARELY pauses, if FAKE_CUDA_INTERLEAVE=N asks for them. */
+bool cuda_shim_pauses(void)
+{
+    enum { RARELY = 8 };
+    const char *seed = getenv("FAKE_CUDA_INTERLEAVE");
+    if (!seed)
+        return false;
+    if (!fake.pauses)
+        fake.pauses = (unsigned int)atoi(seed) + 1;
+    return draw(&fake.pauses) % RARELY == 0;
+}
+
+/* Other streams do something: each by chance, and some of them several things. */
+void cuda_shim_pause(void)
+{
+    bool any = true;
+    for (int i = 0; any && i < MOST_IN_PAUSE; i++) {
+        any = false;
+        for (cudaStream_t s = fake.streams; s; s = s->next)
+            any |= draw(&fake.pauses) % 2 && turn_stream(s);
+    }
+}
+
+void fake_interleave(void)
+{
+    if (cuda_shim_pauses())
+        cuda_shim_pause();
 }
 
 /* The stream, or that which it waits for, and so on. */
@@ -368,10 +414,19 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     return cudaSuccess;
 }
 
+/* FAKE_CUDA_LOSE_WAIT=N: the N-th wait, from 1 on, is forgotten. */
+static bool is_lost(void)
+{
+    const char *lost = getenv("FAKE_CUDA_LOSE_WAIT");
+    return lost && ++fake.waits == atoi(lost);
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
 {
     (void)flags;
     MAY_FAIL(cudaErrorLaunchFailure);
+    if (is_lost())
+        return cudaSuccess;
     if (stream->is_captured || event->capture)
         return fake_capture_wait(stream, event);
     fake_wait(stream, event);

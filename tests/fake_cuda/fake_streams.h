@@ -18,6 +18,7 @@ struct FakeEntry {
 struct CUstream_st {
     FakeEntry *first, **end;
     int count;
+    bool is_working;  /* its first entry is being done: others are done in the middle of it */
     bool is_of_graph; /* and has room for all that the graph has */
     cudaStream_t next;
     bool is_captured; /* what is queued is kept for a graph */
