@@ -48,6 +48,8 @@ double fake_algorithm_ms(int algorithm);
 bool fake_is_busy(void);
 /* Called in the middle of work: other streams may do something there. */
 void fake_interleave(void);
+/* Whether a graph was launched that is not known to be done. */
+bool fake_graph_is_busy(void);
 /* Code is loaded to the GPU, for which the host is blocked until all that is queued is done. */
 void fake_load(void);
 

@@ -5,7 +5,7 @@
  * so is a call while another communicator has not settled: threads might launch in any order. Sums
  * go in order of rank. Kernels stay on the GPU until they are done; more blocks than an A100 has
  * room for are an error of the communicator, where a GPU might wait for ever. */
-#include "tests/fake_cuda/fake.h"
+#include "tests/fake_cuda/fake_streams.h"
 
 #include "base/clock.h"
 #include "runtime/plan/collective.h"
@@ -369,6 +369,14 @@ static bool connect_all(const Batch *batch)
     return good;
 }
 
+/* Whether a call meets a graph, and the library was told that none does. */
+static bool is_mixed(const Batch *batch)
+{
+    const char *mixing = getenv("NCCL_GRAPH_MIXING_SUPPORT");
+    return mixing && strcmp(mixing, "0") == 0 && !batch->stream->is_captured &&
+           fake_graph_is_busy();
+}
+
 ncclResult_t ncclGroupEnd(void)
 {
     Batch *batch = group.batch;
@@ -380,6 +388,10 @@ ncclResult_t ncclGroupEnd(void)
         return ncclSuccess;
     if (!connect_all(batch)) {
         batch->comm->why = "a connection is made while work is on the GPU";
+        return ncclInternalError;
+    }
+    if (is_mixed(batch)) {
+        batch->comm->why = "a call meets a graph, with NCCL_GRAPH_MIXING_SUPPORT=0";
         return ncclInternalError;
     }
     if (group.held) {

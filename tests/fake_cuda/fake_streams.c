@@ -37,6 +37,14 @@ cudaStream_t fake_streams(void)
     return fake.streams;
 }
 
+bool fake_graph_is_busy(void)
+{
+    for (cudaStream_t s = fake.streams; s; s = s->next)
+        if (s->first && s->is_of_graph)
+            return true;
+    return false;
+}
+
 void fake_spend(double ms)
 {
     fake.clock_ms += ms;
