@@ -440,13 +440,17 @@ static bool run_in_parts(MwCudaGemm *gemm, MwRoutine routine, void *const *opera
     return true;
 }
 
+static bool name_sizes(const MwKernelArg *args, MwFault *fault)
+{
+    return mw_fault_prefix(fault, "%lld x %lld by %lld x %lld", (long long)args[MW_GEMM_M].i,
+                           (long long)args[MW_GEMM_K].i, (long long)args[MW_GEMM_K].i,
+                           (long long)args[MW_GEMM_N].i);
+}
+
 bool mw_cuda_gemm_run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
                       const MwKernelArg *args, MwFault *fault)
 {
-    return run_in_parts(gemm, routine, operands, args, fault) ||
-           mw_fault_prefix(fault, "%lld x %lld by %lld x %lld", (long long)args[MW_GEMM_M].i,
-                           (long long)args[MW_GEMM_K].i, (long long)args[MW_GEMM_K].i,
-                           (long long)args[MW_GEMM_N].i);
+    return run_in_parts(gemm, routine, operands, args, fault) || name_sizes(args, fault);
 }
 
 /* ---- Tuning ---- */
@@ -506,7 +510,7 @@ bool mw_cuda_gemm_tune(MwCudaGemm *gemm, MwRoutine routine, void *const *operand
     if (good)
         mw_choices_add(gemm->arena, gemm->choices, key, choice_of(&tuning.known));
     drop(&tuning.known);
-    return good;
+    return good || name_sizes(args, fault);
 }
 
 /* ---- Creation and destruction ---- */

@@ -234,13 +234,21 @@ static bool run_call(const MwExecutor *executor, const InstrRun *at, MwFault *fa
     return executor->device->table->run(executor->device, &call, fault);
 }
 
+static bool name_instr(const MwExecutor *executor, const MwPlanProgram *program, int instr,
+                       MwFault *fault)
+{
+    return mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, instr,
+                           mw_plan_instr_name(executor->plan, &program->instrs[instr]));
+}
+
 static bool tune_instr(const MwExecutor *executor, const InstrRun *at, MwFault *fault)
 {
     if (instr_of(executor, at)->kind != MW_INSTR_ROUTINE)
         return true;
     set_operands(executor, at);
     const MwDeviceCall call = call_of(executor, at);
-    return executor->device->table->tune(executor->device, &call, fault);
+    return executor->device->table->tune(executor->device, &call, fault) ||
+           name_instr(executor, &executor->mesh->programs[at->task->program], at->instr, fault);
 }
 
 bool mw_executor_tune(const MwExecutor *executor, MwFault *fault)
@@ -383,8 +391,7 @@ static bool do_instr_command(const MwExecutor *executor, const MwCommand *comman
         &executor->mesh->programs[executor->mesh->tasks[command->task].program];
     int instr = command->instr;
     return do_at_instr(executor, command, &instr, fault) ||
-           mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, instr,
-                           mw_plan_instr_name(executor->plan, &program->instrs[instr]));
+           name_instr(executor, program, instr, fault);
 }
 
 static bool do_command(const MwExecutor *executor, const MwCommand *command,
