@@ -25,7 +25,8 @@ struct Name {
 static struct {
     cudaStream_t streams;
     unsigned int order;
-    unsigned int pauses;         /* state of chance */
+    unsigned int pauses;         /* state of chance; 0: there are none */
+    bool is_asked;               /* whether there are */
     unsigned int turns, queries; /* whether an event is done */
     const Name *loaded;          /* kernels */
     double clock_ms;
@@ -140,16 +141,15 @@ static bool passes(void)
 
 /* ---- Others in the middle of work ---- */
 
-/* One of RARELY pauses, if FAKE_CUDA_INTERLEAVE=N asks for them. */
+/* One of RARELY pauses, if FAKE_CUDA_INTERLEAVE=N asked for them when this was called first. */
 bool cuda_shim_pauses(void)
 {
     enum { RARELY = 8 };
-    const char *seed = getenv("FAKE_CUDA_INTERLEAVE");
-    if (!seed)
-        return false;
-    if (!fake.pauses)
+    const char *seed = fake.is_asked ? NULL : getenv("FAKE_CUDA_INTERLEAVE");
+    fake.is_asked = true;
+    if (seed)
         fake.pauses = (unsigned int)atoi(seed) + 1;
-    return draw(&fake.pauses) % RARELY == 0;
+    return fake.pauses && draw(&fake.pauses) % RARELY == 0;
 }
 
 /* Other streams do something: each by chance, and some of them several things. */
