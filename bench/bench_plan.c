@@ -187,7 +187,8 @@ static bool make_ready(Side *side, const Options *options, MwFault *fault)
     for (int i = 0; i < side->mesh->output_count; i++)
         side->outputs[i] =
             mw_arena_alloc(side->arena, (size_t)mw_tensor_bytes(&side->mesh->outputs[i].global));
-    if (!side->executor || !mw_executor_start(side->executor, SEED, fault))
+    if (!side->executor || !mw_executor_tune(side->executor, fault) ||
+        !mw_executor_start(side->executor, SEED, fault))
         return false;
     const MwFeedsWanted wanted = {
         .texts = options->feeds, .count = options->feed_count, .seed = SEED, .option = "--feed"};

@@ -66,6 +66,8 @@ static const Option options_list[] = {
      "end the run when GPUs have waited so long for each other (default 600)"},
     {"no-graphs", NULL, FLAG, AT(no_graphs),
      "queue all that a GPU does anew in every step, rather than as a CUDA graph"},
+    {"no-tuning", NULL, FLAG, AT(no_tuning),
+     "do not time which way of a matrix product is the fastest on this GPU"},
     {"no-shared-memory", NULL, FLAG, AT(no_shared_memory),
      "send messages among ranks of one machine too"},
     {"print-plan", NULL, FLAG, AT(print_plan), "print the plan and end"},

@@ -26,7 +26,7 @@ typedef struct {
     int64_t output_every;     /* steps between files of outputs; 0: one file of all steps */
     int64_t checkpoint_every; /* steps between checkpoints; 0: only one at the end */
     bool shuffle;             /* rows of files are taken in another order in each epoch */
-    bool no_shared_memory, no_graphs, print_plan, check, version, help;
+    bool no_shared_memory, no_graphs, no_tuning, print_plan, check, version, help;
 } MwRunOptions;
 
 /* Sets defaults, then reads the arguments. Returns NULL, or a message, in `arena`, that says what

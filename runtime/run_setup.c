@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/run_setup.h"
 
+#include "base/cache.h"
 #include "base/text.h"
+#include "base/threads.h"
 #include "runtime/epochs.h"
+#include "runtime/exec/choices.h"
 #include "runtime/exec/transport_solo.h"
 #include "runtime/kernels_compile.h"
 #include "runtime/mpi/launcher.h"
 #include "runtime/mpi/transport.h"
 #include "runtime/weights/checkpoint_fit.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Steps of a run whose length nothing says. */
 enum { DEFAULT_STEPS = 100 };
@@ -66,6 +71,18 @@ static bool set_device(MwRunState *run, MwFault *fault)
     return run->device != NULL;
 }
 
+/* Threads that serve the device's connections share the cores of a rank with the one that queues
+ * its work. */
+static void warn_of_one_core(const MwRunState *run)
+{
+    if (run->transport->rank == 0 && mw_parallel_threads() == 1 &&
+        sysconf(_SC_NPROCESSORS_ONLN) > 1)
+        fprintf(
+            stderr,
+            "meshwright: warning: this rank may use one core alone, which slows its device down "
+            "(Open MPI's mpirun takes --bind-to none)\n");
+}
+
 /* Devices of several ranks are connected by MPI, or by the other way of the backend, as they can or
  * as was asked for. */
 static bool connect_devices(MwRunState *run, MwFault *fault)
@@ -93,6 +110,7 @@ static bool connect_devices(MwRunState *run, MwFault *fault)
                 "which is slow (--transport mpi asks for it)\n");
     if (!possible)
         return true;
+    warn_of_one_core(run);
     MwTransport *devices =
         backend->transport_new(run->arena, run->transport, (double)run->options.timeout_s, fault);
     run->transport = devices ? devices : run->transport;
@@ -170,6 +188,35 @@ static bool set_lengths(MwRunState *run, MwFault *fault)
         return true;
     }
     options->steps = options->steps < 0 ? DEFAULT_STEPS : options->steps;
+    return true;
+}
+
+/* Choices of the file, for all ranks, and what they choose besides. Rank 0 keeps them: without a
+ * folder for that nothing is chosen, since another run might choose otherwise. */
+static bool tune(MwRunState *run, MwFault *fault)
+{
+    MwChoices *choices = run->device->choices;
+    const bool is_first = run->transport->rank == 0;
+    const char *folder = mw_cache_folder(run->arena);
+    MwFault later; /* a fault after the first one */
+    if (!run->device->table->tune || run->options.no_tuning || !folder)
+        return true;
+    const char *file = mw_choices_file(run->arena, folder, choices);
+    if (is_first)
+        mw_choices_read(run->arena, file, choices);
+    const int kept = choices->list.count;
+    bool good = mw_choices_share(run->arena, run->transport, choices, fault);
+    good = good && mw_executor_tune(run->executor, fault);
+    good = mw_choices_share(run->arena, run->transport, choices, good ? fault : &later) && good;
+    if (!good || !is_first || choices->list.count == kept)
+        return good;
+    mw_cache_make_folder(run->arena, folder);
+    if (!mw_choices_write(run->arena, file, choices))
+        fprintf(
+            stderr,
+            "meshwright: warning: %s: %s: the fastest matrix products are not kept, and another "
+            "run may choose others (--no-tuning)\n",
+            file, strerror(errno));
     return true;
 }
 
@@ -286,14 +333,21 @@ static bool open_progress(MwRunState *run, MwFault *fault)
 bool mw_run_set_up(MwRunState *run)
 {
     static bool (*const stages[])(MwRunState *, MwFault *) = {
-        need_backend, find_checkpoint, find_weights, prepare_checkpoints, set_kernels,
-        set_device,   connect_devices, open_trace,   make_executor,       make_evaluation,
-        open_feeds,   set_lengths,     begin_data,   start_weights,       open_saver,
-        open_outputs, open_progress,
+        need_backend,    find_checkpoint,
+        find_weights,    prepare_checkpoints,
+        set_kernels,     set_device,
+        connect_devices, open_trace,
+        make_executor,   make_evaluation,
+        open_feeds,      set_lengths,
+        begin_data,      tune,
+        start_weights,   open_saver,
+        open_outputs,    open_progress,
     };
     for (int i = 0; i < MW_COUNT(stages); i++) {
         MwFault fault = {0};
         bool good = stages[i](run, &fault);
+        if (!good && fault.is_alone)
+            mw_run_end_all(run, -1, &fault);
         if (!mw_run_agree(run, good, &fault))
             return false;
     }

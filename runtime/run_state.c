@@ -35,13 +35,13 @@ bool mw_run_agree(MwRunState *run, bool good, const MwFault *fault)
 
 MW_NORETURN void mw_run_end_all(MwRunState *run, int64_t step, const MwFault *fault)
 {
-    MwFault ignored;
+    MwFault ignored, said = *fault;
     mw_outputs_close(&run->outputs, false, &ignored);
     usleep((useconds_t)mw_min(run->transport->rank, 8) * 50000);
+    if (step >= 0)
+        mw_fault_prefix(&said, "step %lld", (long long)step);
     if (run->transport->size > 1)
-        fprintf(stderr, "meshwright: rank %d: step %lld: %s\n", run->transport->rank,
-                (long long)step, fault->text);
-    else
-        fprintf(stderr, "meshwright: step %lld: %s\n", (long long)step, fault->text);
+        mw_fault_prefix(&said, "rank %d", run->transport->rank);
+    fprintf(stderr, "meshwright: %s\n", said.text);
     run->transport->table->abort(run->transport, MW_RUN_FAULT);
 }

@@ -50,7 +50,8 @@ enum { MW_RUN_FAULT = 1, MW_RUN_USAGE = 2, MW_RUN_INTERRUPTED = 130 };
 /* False on every rank if `good` is false on one; the first such rank's fault is then printed.
  * Collective over all ranks. */
 bool mw_run_agree(MwRunState *run, bool good, const MwFault *fault);
-/* Ends all ranks. Ranks that meet the same fault at once leave the message to the lowest. */
+/* Ends all ranks, after a fault in the step; -1: in none. Ranks that meet the same fault at once
+ * leave the message to the lowest. */
 MW_NORETURN void mw_run_end_all(MwRunState *run, int64_t step, const MwFault *fault);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/link/object_cache.h"
 
+#include "base/cache.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "codegen/tuning.h"
@@ -25,16 +26,6 @@ static Head head_of(const MwText *key, const char *object, size_t bytes)
     return (Head){"mwobj 1", key->bytes, bytes, mw_hash_bytes(object, bytes)};
 }
 
-/* The folder; NULL: the environment says none. A relative one does not count (XDG Base Directory
- * Specification). */
-static const char *find_folder(MwArena *arena)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && *cache == '/')
-        return mw_arena_printf(arena, "%s/meshwright", cache);
-    return home && *home == '/' ? mw_arena_printf(arena, "%s/.cache/meshwright", home) : NULL;
-}
-
 static const char *find_entry(MwArena *arena, const char *folder, const MwText *key)
 {
     return mw_arena_printf(arena, "%s/%016llx" SUFFIX, folder,
@@ -43,7 +34,7 @@ static const char *find_entry(MwArena *arena, const char *folder, const MwText *
 
 const char *mw_object_cache_find(MwArena *arena, const MwText *key, size_t *bytes)
 {
-    const char *folder = find_folder(arena);
+    const char *folder = mw_cache_folder(arena);
     const char *path = folder ? find_entry(arena, folder, key) : "";
     size_t size;
     const char *entry = *path ? mw_file_read(arena, path, &size) : NULL;
@@ -85,18 +76,9 @@ static void drop_oldest(MwArena *arena, const char *folder)
         unlink(oldest);
 }
 
-/* Makes the folder and the folder around it, as far as that is possible. */
-static void make_folder(MwArena *arena, const char *folder)
-{
-    char *parent = mw_arena_strdup(arena, folder);
-    *strrchr(parent, '/') = '\0';
-    mkdir(parent, 0700);
-    mkdir(folder, 0700);
-}
-
 void mw_object_cache_keep(MwArena *arena, const MwText *key, const char *object, size_t bytes)
 {
-    const char *folder = find_folder(arena);
+    const char *folder = mw_cache_folder(arena);
     const Head head = head_of(key, object, bytes);
     MwText entry = {.arena = arena};
     if (!folder)
@@ -104,7 +86,7 @@ void mw_object_cache_keep(MwArena *arena, const MwText *key, const char *object,
     mw_text_add_n(&entry, (const char *)&head, sizeof head);
     mw_text_add_n(&entry, key->at, key->bytes);
     mw_text_add_n(&entry, object, bytes);
-    make_folder(arena, folder);
+    mw_cache_make_folder(arena, folder);
     if (mw_file_write(find_entry(arena, folder, key), entry.at, entry.bytes, 0600))
         drop_oldest(arena, folder);
 }

@@ -13,6 +13,7 @@
     X(cublasLtCreate)                                                                              \
     X(cublasLtDestroy)                                                                             \
     X(cublasLtGetStatusName)                                                                       \
+    X(cublasLtGetVersion)                                                                          \
     X(cublasLtMatmul)                                                                              \
     X(cublasLtMatmulAlgoGetHeuristic)                                                              \
     X(cublasLtMatmulDescCreate)                                                                    \

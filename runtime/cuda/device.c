@@ -10,9 +10,11 @@
 #include "runtime/cuda/device.h"
 
 #include "runtime/cuda/conv.h"
+#include "runtime/cuda/cublaslt.h"
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/routines.h"
+#include "runtime/exec/choices.h"
 #include "runtime/mpi/error.h"
 #include "runtime/plan/routine.h"
 
@@ -289,6 +291,17 @@ static bool run_gemm(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
                             call->args, fault);
 }
 
+static bool cuda_tune(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
+{
+    const MwRoutine routine = (MwRoutine)call->instr->target;
+    if (!mw_gemm_extras(routine))
+        return true;
+    for (int i = 0; i < call->instr->operand_count; i++)
+        if (!cuda_zero(device, call->operands[i], call->operand_bytes[i], fault))
+            return false;
+    return mw_cuda_gemm_tune(((Cuda *)device)->gemm, routine, call->operands, call->args, fault);
+}
+
 static bool run_conv(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     return mw_cuda_conv_run(((Cuda *)device)->conv, (MwRoutine)call->instr->target, call->operands,
@@ -416,6 +429,7 @@ static const MwDeviceTable cuda_table = {
     .copy = cuda_copy,
     .zero = cuda_zero,
     .run = cuda_run,
+    .tune = cuda_tune,
     .set_step = cuda_set_step,
     .synchronize = cuda_synchronize,
     .make_events = cuda_make_events,
@@ -486,16 +500,29 @@ static bool make_streams(Cuda *cuda, MwFault *fault)
     return good;
 }
 
+/* What the algorithms of products depend on besides their shapes. */
+static bool say_of_what(const Cuda *cuda, MwArena *arena, MwFault *fault)
+{
+    struct cudaDeviceProp properties;
+    int gpu = 0;
+    if (!mw_cublaslt_load(fault) || !CALL(cudaGetDevice, &gpu) ||
+        !CALL(cudaGetDeviceProperties, &properties, gpu))
+        return false;
+    cuda->base.choices->of = mw_arena_printf(arena, "%s, cuBLASLt %zu", properties.name,
+                                             mw_cublaslt.cublasLtGetVersion());
+    return true;
+}
+
 static bool make_ready(Cuda *cuda, MwArena *arena, MwFault *fault)
 {
     if (!choose_gpu(fault) || !make_streams(cuda, fault) ||
         !CALL(cudaEventCreateWithFlags, &cuda->reached, cudaEventDisableTiming) ||
-        !make_pinned(cuda, fault) || !make_step(cuda, fault))
+        !make_pinned(cuda, fault) || !make_step(cuda, fault) || !say_of_what(cuda, arena, fault))
         return false;
     for (int i = 0; i < RUN_EVENTS; i++)
         if (!CALL(cudaEventCreateWithFlags, &cuda->ran[i], cudaEventDisableTiming))
             return false;
-    cuda->gemm = mw_cuda_gemm_new(arena, cuda->plan, cuda->stream, fault);
+    cuda->gemm = mw_cuda_gemm_new(arena, cuda->plan, cuda->stream, cuda->base.choices, fault);
     if (cuda->gemm)
         cuda->conv = mw_cuda_conv_new(arena, cuda->plan, cuda->stream, fault);
     if (cuda->conv)
@@ -508,7 +535,7 @@ MwDevice *mw_device_cuda_new(MwArena *arena, const MwPlan *plan, const MwKernelE
 {
     (void)threads; /* the host only queues work */
     Cuda *cuda = MW_NEW(arena, Cuda, 1);
-    cuda->base = (MwDevice){.table = &cuda_table};
+    cuda->base = (MwDevice){.table = &cuda_table, .choices = MW_NEW(arena, MwChoices, 1)};
     cuda->plan = plan;
     cuda->kernels = mw_device_kernels(arena, plan, kernels, fault);
     if (!cuda->kernels)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Element-wise epilogues: a thread does one element of the product after another. Sums: a block has
- * SUM_COLUMNS columns with SUM_ROWS threads each; a thread adds up rows that are SUM_ROWS apart, in
- * double, and the partial sums are added in order, so that the result depends on the sizes only. */
+/* Element-wise epilogues: a thread does one element of the product after another. Sums: the rows
+ * are split into slices; a block has SUM_COLUMNS columns of a slice with SUM_ROWS threads each; a
+ * thread adds up rows that are SUM_ROWS apart, in double. The partial sums of a block are added in
+ * order, and by another launch those of the slices: the result depends on the sizes only. */
 #include "runtime/cuda/epilogue.h"
 
-#include "base/tensor.h"
 #include "runtime/cuda/element.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@
 enum {
     THREADS = 256,
     MOST_BLOCKS = 4096,
-    SUM_COLUMNS = 32,
-    SUM_ROWS = 32,
+    SUM_COLUMNS = MW_CUDA_SUM_COLUMNS,
+    SUM_ROWS = MW_CUDA_SUM_ROWS,
     SUM_THREADS = SUM_COLUMNS * SUM_ROWS
 };
 
@@ -102,21 +102,43 @@ typedef struct {
     int type;
 } Summed;
 
+/* Adds up `rows` rows in each slice, the last of which may have fewer. The sums of slices are
+ * partial[slice][column], unless there is one slice: then they are `sums`. */
 static __global__ void __launch_bounds__(SUM_THREADS)
-    add_rows(Summed from, void *__restrict__ sums, int type)
+    add_rows(Summed from, int64_t rows, double *__restrict__ partial, void *__restrict__ sums,
+             int type)
 {
     __shared__ double part[SUM_ROWS][SUM_COLUMNS];
     const unsigned lane = threadIdx.x / SUM_COLUMNS, own = threadIdx.x % SUM_COLUMNS;
-    const int64_t column = (int64_t)blockIdx.x * SUM_COLUMNS + own;
+    const int64_t blocks = (from.columns + SUM_COLUMNS - 1) / SUM_COLUMNS;
+    const int64_t slice = blockIdx.x / blocks;
+    const int64_t column = (blockIdx.x - slice * blocks) * SUM_COLUMNS + own;
+    const int64_t last = (slice + 1) * rows < from.rows ? (slice + 1) * rows : from.rows;
     double sum = 0;
     MW_UNROLL_BY(8)
-    for (int64_t row = lane; row < from.rows && column < from.columns; row += SUM_ROWS)
+    for (int64_t row = slice * rows + lane; row < last && column < from.columns; row += SUM_ROWS)
         sum += (double)mw_element_load(from.at, row * from.row + column * from.column, from.type);
     part[lane][own] = sum;
     __syncthreads();
     for (int i = 1; i < SUM_ROWS && lane == 0; i++)
         sum += part[i][own];
-    if (lane == 0 && column < from.columns)
+    if (lane != 0 || column >= from.columns)
+        return;
+    if (partial)
+        partial[slice * from.columns + column] = sum;
+    else
+        mw_element_store(sums, column, type, (float)sum);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    add_slices(const double *__restrict__ partial, int64_t slices, int64_t columns,
+               void *__restrict__ sums, int type)
+{
+    const int64_t column = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    double sum = 0;
+    for (int64_t slice = 0; slice < slices && column < columns; slice++)
+        sum += partial[slice * columns + column];
+    if (column < columns)
         mw_element_store(sums, column, type, (float)sum);
 }
 
@@ -126,7 +148,7 @@ static char *element_of(void *operand, int64_t element, int type)
 }
 
 static void sum_operand(const MwGemmExtras *extras, void *const *operands, const MwKernelArg *args,
-                        void *stream)
+                        void *workspace, void *stream)
 {
     const int which = extras->summed, type = (int)args[MW_GEMM_TYPE].i;
     const int is_turned = args[MW_GEMM_TRANS_A + which].i != 0;
@@ -141,14 +163,21 @@ static void sum_operand(const MwGemmExtras *extras, void *const *operands, const
     from.row = k_is_inner ? 1 : ld;
     from.column = k_is_inner ? ld : 1;
     from.type = type;
-    const int blocks = (int)((from.columns + SUM_COLUMNS - 1) / SUM_COLUMNS);
-    MW_LAUNCH(add_rows, blocks, SUM_THREADS, stream,
-              (from, operands[extras->sums], (int)args[MW_GEMM_C_TYPE].i));
+    void *sums = operands[extras->sums];
+    const int sums_type = (int)args[MW_GEMM_C_TYPE].i;
+    const int64_t slices = mw_cuda_sum_slices(from.rows, from.columns);
+    const int64_t rows = mw_ceil_div(from.rows, slices);
+    double *partial = slices > 1 ? (double *)workspace : (double *)NULL;
+    MW_LAUNCH(add_rows, slices * mw_ceil_div(from.columns, SUM_COLUMNS), SUM_THREADS, stream,
+              (from, rows, partial, sums, sums_type));
+    if (partial)
+        MW_LAUNCH(add_slices, mw_ceil_div(from.columns, THREADS), THREADS, stream,
+                  (partial, slices, from.columns, sums, sums_type));
 }
 
 MW_C_BEGIN
 void mw_cuda_epilogue(MwRoutine routine, void *const *operands, const MwKernelArg *args,
-                      void *stream)
+                      void *workspace, void *stream)
 {
     const MwGemmExtras *extras = mw_gemm_extras(routine);
     const int type = (int)args[MW_GEMM_C_TYPE].i;
@@ -163,7 +192,7 @@ void mw_cuda_epilogue(MwRoutine routine, void *const *operands, const MwKernelAr
     const void *bias = extras->bias ? operands[extras->bias] : NULL;
     const int blocks = (int)mw_min(mw_ceil_div(shape.rows * shape.columns, THREADS), MOST_BLOCKS);
     if (extras->sums)
-        sum_operand(extras, operands, args, stream);
+        sum_operand(extras, operands, args, workspace, stream);
     else if (extras->has_gelu_grad)
         MW_LAUNCH(multiply_by_slope, blocks, THREADS, stream, (shape, aux, c));
     else

@@ -14,6 +14,9 @@
 #include "runtime/cuda/cublaslt.h"
 #include "runtime/cuda/epilogue.h"
 #include "runtime/cuda/error.h"
+#include "runtime/cuda/fastest.h"
+#include "runtime/cuda/gemm_batches.h"
+#include "runtime/exec/choices.h"
 
 #include <string.h>
 
@@ -29,17 +32,8 @@ typedef struct {
  * in bytes. */
 enum { MOST_ALIGNED = 256, AUX_ALIGNED = 16 };
 
-/* Batches of one call. Some kernels have the batches as a dimension of their grid, which is at most
- * 65535; with a power of two the batches of the next call are aligned like the first. */
-enum { MOST_BATCHES = 1 << 15 };
-
 /* Algorithms that the heuristics are asked for: cublasLtMatmul may refuse some of them. */
 enum { MOST_ALGORITHMS = 8 };
-
-/* A sequence of products; `step` is the distance of two of them in a, b and c, in elements. */
-typedef struct {
-    int64_t count, step[3];
-} Batch;
 
 /* A shape with its algorithm. One call of cuBLASLt does the inner batches, a loop the outer
  * ones. */
@@ -50,12 +44,17 @@ typedef struct {
     /* as the heuristics rank them, and the first that cublasLtMatmul has not refused */
     cublasLtMatmulAlgo_t algorithms[MOST_ALGORITHMS];
     int algorithm_count, algorithm;
-    Batch outer;
+    MwGemmBatch outer;
     bool has_epilogue; /* cuBLASLt does the epilogue */
 } Known;
 
+_Static_assert((int)MW_CUDA_EPILOGUE_WORKSPACE <= (int)MW_CUDA_GEMM_WORKSPACE,
+               "epilogues work where products do");
+
 struct MwCudaGemm {
+    MwArena *arena;
     cudaStream_t stream;
+    MwChoices *choices; /* values are choice_of a shape */
     cublasLtHandle_t handle;
     void *workspace;
     Known *known; /* [capacity] hash table by shape, at most half full: then it is emptied */
@@ -99,30 +98,6 @@ static Shape shape_of(MwRoutine routine, void *const *operands, const MwKernelAr
     return shape;
 }
 
-/* Splits the batches into those of one call and those of the loop around it: all in one call if
- * their steps are uniform and one call may have so many, otherwise the larger of the two batch
- * dimensions. */
-static void split_batches(const Shape *shape, Batch *inner, Batch *outer)
-{
-    Batch by[2];
-    bool is_even = true;
-    for (int d = 0; d < 2; d++) {
-        by[d].count = shape->ints[MW_GEMM_BATCH0 + d];
-        for (int i = 0; i < 3; i++)
-            by[d].step[i] = shape->ints[MW_GEMM_A_STRIDE0 + 2 * i + d];
-    }
-    for (int i = 0; i < 3; i++)
-        is_even &= by[0].step[i] == by[1].count * by[1].step[i];
-    const int larger = by[0].count > by[1].count ? 0 : 1;
-    *inner = by[larger];
-    *outer = by[1 - larger];
-    if (is_even && outer->count > 1 && by[0].count * by[1].count <= MOST_BATCHES) {
-        *inner = by[1];
-        inner->count *= by[0].count;
-        outer->count = 1;
-    }
-}
-
 static const cudaDataType_t data_types[MW_TYPE_COUNT] = {
 #define TYPE(id, name, bytes, kind, element, scalar, npy, onnx, nccl, cuda) [MW_##id] = cuda,
 #include "base/types.def"
@@ -130,7 +105,7 @@ static const cudaDataType_t data_types[MW_TYPE_COUNT] = {
 
 /* The layout of the matrix as it is stored, column-major: the columns of the routine are its
  * rows. */
-static bool make_layout(const Shape *shape, int operand, const Batch *batch,
+static bool make_layout(const Shape *shape, int operand, const MwGemmBatch *batch,
                         cublasLtMatrixLayout_t *layout, MwFault *fault)
 {
     static const int sizes[3][2] = {
@@ -298,6 +273,36 @@ static bool do_without_epilogue(const MwCudaGemm *gemm, Known *known, MwFault *f
            choose_plain(gemm, known, fault);
 }
 
+/* ---- Choices ---- */
+
+static uint64_t key_of(const MwCudaGemm *gemm, const Shape *shape)
+{
+    return mw_hash_mix(mw_hash_bytes(shape, sizeof *shape),
+                       mw_hash_bytes(gemm->choices->of, strlen(gemm->choices->of)));
+}
+
+/* The choice that is the present state: the place of the algorithm, and whether it is of the
+ * product alone. */
+static int64_t choice_of(const Known *known)
+{
+    return known->algorithm + (known->has_epilogue ? 0 : MOST_ALGORITHMS);
+}
+
+/* One that does not fit is ignored. */
+static bool take_choice(const MwCudaGemm *gemm, Known *known, MwFault *fault)
+{
+    int64_t choice;
+    if (!mw_choices_find(gemm->choices, key_of(gemm, &known->shape), &choice) || choice < 0 ||
+        choice >= 2 * MOST_ALGORITHMS)
+        return true;
+    const bool is_plain = choice >= MOST_ALGORITHMS;
+    if (is_plain && known->has_epilogue && !do_without_epilogue(gemm, known, fault))
+        return false;
+    if (is_plain == !known->has_epilogue && choice % MOST_ALGORITHMS < known->algorithm_count)
+        known->algorithm = (int)(choice % MOST_ALGORITHMS);
+    return true;
+}
+
 /* ---- The table of shapes ---- */
 
 static void drop(Known *known)
@@ -313,13 +318,13 @@ static void drop(Known *known)
 static bool add_shape(const MwCudaGemm *gemm, const Shape *shape, Known *known,
                       void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
-    Batch inner;
+    MwGemmBatch inner;
     known->shape = *shape;
-    split_batches(shape, &inner, &known->outer);
+    mw_gemm_split_batches(shape->ints, &inner, &known->outer);
     bool good = make_product(known, fault);
     for (int i = 0; good && i < 3; i++)
         good = make_layout(shape, i, &inner, &known->layout[i], fault);
-    good = good && choose(gemm, known, operands, args, fault);
+    good = good && choose(gemm, known, operands, args, fault) && take_choice(gemm, known, fault);
     if (!good)
         drop(known);
     return good;
@@ -415,18 +420,8 @@ static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, cons
             return false;
     if (!mw_gemm_has_extras(routine))
         return true;
-    mw_cuda_epilogue(routine, operands, args, gemm->stream);
+    mw_cuda_epilogue(routine, operands, args, gemm->workspace, gemm->stream);
     return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);
-}
-
-/* The arguments for batches [begin, end) of batch dimension d. */
-static void take_batches(const MwKernelArg *args, int d, int64_t begin, int64_t end,
-                         MwKernelArg part[MW_GEMM_ARGS])
-{
-    memcpy(part, args, sizeof *part * MW_GEMM_ARGS);
-    part[MW_GEMM_BATCH0 + d].i = end - begin;
-    for (int i = 0; i < 3; i++)
-        part[MW_GEMM_A_OFFSET + i].i += begin * args[MW_GEMM_A_STRIDE0 + 2 * i + d].i;
 }
 
 static bool run_in_parts(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
@@ -434,10 +429,10 @@ static bool run_in_parts(MwCudaGemm *gemm, MwRoutine routine, void *const *opera
 {
     MwKernelArg some[MW_GEMM_ARGS], part[MW_GEMM_ARGS];
     const int64_t rows = args[MW_GEMM_BATCH0].i, columns = args[MW_GEMM_BATCH1].i;
-    for (int64_t i = 0; i < rows; i += MOST_BATCHES) {
-        take_batches(args, 0, i, mw_min(rows, i + MOST_BATCHES), some);
-        for (int64_t k = 0; k < columns; k += MOST_BATCHES) {
-            take_batches(some, 1, k, mw_min(columns, k + MOST_BATCHES), part);
+    for (int64_t i = 0; i < rows; i += MW_GEMM_MOST_BATCHES) {
+        mw_gemm_take_batches(args, 0, i, mw_min(rows, i + MW_GEMM_MOST_BATCHES), some);
+        for (int64_t k = 0; k < columns; k += MW_GEMM_MOST_BATCHES) {
+            mw_gemm_take_batches(some, 1, k, mw_min(columns, k + MW_GEMM_MOST_BATCHES), part);
             if (!run(gemm, routine, operands, part, fault))
                 return false;
         }
@@ -445,13 +440,77 @@ static bool run_in_parts(MwCudaGemm *gemm, MwRoutine routine, void *const *opera
     return true;
 }
 
+static bool name_sizes(const MwKernelArg *args, MwFault *fault)
+{
+    return mw_fault_prefix(fault, "%lld x %lld by %lld x %lld", (long long)args[MW_GEMM_M].i,
+                           (long long)args[MW_GEMM_K].i, (long long)args[MW_GEMM_K].i,
+                           (long long)args[MW_GEMM_N].i);
+}
+
 bool mw_cuda_gemm_run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
                       const MwKernelArg *args, MwFault *fault)
 {
-    return run_in_parts(gemm, routine, operands, args, fault) ||
-           mw_fault_prefix(fault, "%lld x %lld by %lld x %lld", (long long)args[MW_GEMM_M].i,
-                           (long long)args[MW_GEMM_K].i, (long long)args[MW_GEMM_K].i,
-                           (long long)args[MW_GEMM_N].i);
+    return run_in_parts(gemm, routine, operands, args, fault) || name_sizes(args, fault);
+}
+
+/* ---- Tuning ---- */
+
+typedef struct {
+    const MwCudaGemm *gemm;
+    Known known;
+    void *const *operands;
+    const MwKernelArg *args;
+} Tuning;
+
+static bool try_algorithm(void *context, int i, bool *refused, MwFault *fault)
+{
+    Tuning *tuning = context;
+    tuning->known.algorithm = i;
+    const cublasStatus_t status =
+        multiply_once(tuning->gemm, &tuning->known, tuning->operands, tuning->args, 0);
+    *refused = status == CUBLAS_STATUS_NOT_SUPPORTED;
+    return *refused || check(status, "cublasLtMatmul", fault);
+}
+
+static bool find_fastest(Tuning *tuning, int *fastest, MwFault *fault)
+{
+    return (!tuning->known.has_epilogue ||
+            set_pointers(&tuning->known, tuning->operands, tuning->args, fault)) &&
+           mw_cuda_fastest(tuning->gemm->stream, tuning->known.algorithm_count, try_algorithm,
+                           tuning, fastest, fault);
+}
+
+/* Of a product whose epilogue all algorithms refuse, those of the product alone are timed. */
+static bool tune(Tuning *tuning, MwFault *fault)
+{
+    int fastest;
+    Known *known = &tuning->known;
+    if (!find_fastest(tuning, &fastest, fault) ||
+        (fastest < 0 && known->has_epilogue &&
+         (!do_without_epilogue(tuning->gemm, known, fault) ||
+          !find_fastest(tuning, &fastest, fault))))
+        return false;
+    known->algorithm = (int)mw_max(fastest, 0);
+    return true;
+}
+
+bool mw_cuda_gemm_tune(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
+                       const MwKernelArg *args, MwFault *fault)
+{
+    Tuning tuning = {.gemm = gemm, .operands = operands, .args = args};
+    const Shape shape = shape_of(routine, operands, args);
+    const uint64_t key = key_of(gemm, &shape);
+    int64_t choice;
+    if (args[MW_GEMM_BATCH0].i > MW_GEMM_MOST_BATCHES ||
+        args[MW_GEMM_BATCH1].i > MW_GEMM_MOST_BATCHES ||
+        mw_choices_find(gemm->choices, key, &choice))
+        return true;
+    const bool good =
+        add_shape(gemm, &shape, &tuning.known, operands, args, fault) && tune(&tuning, fault);
+    if (good)
+        mw_choices_add(gemm->arena, gemm->choices, key, choice_of(&tuning.known));
+    drop(&tuning.known);
+    return good || name_sizes(args, fault);
 }
 
 /* ---- Creation and destruction ---- */
@@ -470,12 +529,14 @@ static int count_products(const MwPlan *plan)
 }
 
 MwCudaGemm *mw_cuda_gemm_new(MwArena *arena, const MwPlan *plan, cudaStream_t stream,
-                             MwFault *fault)
+                             MwChoices *choices, MwFault *fault)
 {
     /* entries: room for the products of a small plan with several alignments */
     enum { LEAST = 64 };
     MwCudaGemm *gemm = MW_NEW(arena, MwCudaGemm, 1);
+    gemm->arena = arena;
     gemm->stream = stream;
+    gemm->choices = choices;
     gemm->capacity = (int)mw_max(LEAST, 4 * (int64_t)count_products(plan));
     gemm->known = MW_NEW(arena, Known, gemm->capacity);
     if (!mw_cublaslt_load(fault) || !CALL(cublasLtCreate, &gemm->handle) ||

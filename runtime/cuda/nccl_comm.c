@@ -2,10 +2,12 @@
 #include "runtime/cuda/nccl_comm.h"
 
 #include "base/clock.h"
+#include "base/threads.h"
 #include "runtime/cuda/error.h"
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Time between two polls of the communicators for errors, which take locks. An error is seen that
  * much later. Chosen, not measured. */
@@ -223,8 +225,18 @@ static void free_events(MwNcclCalls *calls)
             cudaEventDestroy(calls->at[i].done);
 }
 
+/* Graphs that are launched at once, or graphs and calls at once, of one communicator need support
+ * that takes time in each launch. Steps follow each other on one stream, and a call waits for
+ * graphs that are not done (nccl_transport.c): there is no need. What the user says holds. */
+static void expect_no_mixing(void)
+{
+    enum { OVERWRITES = false };
+    setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", OVERWRITES);
+}
+
 bool mw_nccl_init(MwNccl *nccl, int gpu, double timeout_s, MwFault *fault)
 {
+    expect_no_mixing();
     nccl->gpu = gpu;
     nccl->timeout_s = timeout_s;
     return make_events(nccl, &nccl->collectives, fault) &&
@@ -247,14 +259,20 @@ static bool finalize(MwNccl *nccl)
     return true;
 }
 
+static void abort_one(void *nccl, int i)
+{
+    ncclCommAbort(((const MwNccl *)nccl)->comms.at[i]->comm);
+}
+
 void mw_nccl_end(MwNccl *nccl, bool aborts)
 {
     const bool ended = !aborts && !nccl->failed && finalize(nccl);
-    for (int i = 0; i < nccl->comms.count; i++)
-        if (ended)
-            ncclCommDestroy(nccl->comms.at[i]->comm);
-        else
-            ncclCommAbort(nccl->comms.at[i]->comm);
+    for (int i = 0; ended && i < nccl->comms.count; i++)
+        ncclCommDestroy(nccl->comms.at[i]->comm);
+    /* All at once: an abort waits for the GPU, where work of another communicator may stay until
+     * that is aborted too. */
+    if (!ended)
+        mw_parallel(nccl->comms.count, nccl->comms.count, abort_one, nccl);
     free_events(&nccl->collectives);
     free_events(&nccl->messages);
 }

@@ -46,6 +46,9 @@ typedef struct {
     MwNcclCalls collectives, messages; /* in flight */
     double polled_s;                   /* time when the communicators were last polled for errors */
     bool failed;                       /* the communicators can no longer be used */
+    /* A communicator was called and is not ready yet: NCCL launches its work by a thread of its
+     * own. Others are called when it is, so that all is launched in the order of the calls. */
+    bool is_calling;
     /* Lets messages make progress. */
     bool (*progress)(void *context, MwFault *fault);
     void *context;

@@ -50,6 +50,7 @@ struct Link {
     cudaStream_t stream;
     int peer;
     bool sends;
+    void *memory;    /* of one of its messages */
     Message *called; /* the message in state CALLED; NULL: none */
     int *credits;    /* [tags] sending: messages that the receiver is ready for */
     int *
@@ -66,7 +67,7 @@ struct MwNcclP2p {
     MW_VEC(Link *) links;
     MW_VEC(MwRequest *) requests;
     MwRequest **started; /* [started_count] in the order of their starts */
-    int started_count, tag_count, called_count;
+    int started_count, tag_count;
 };
 
 /* Kinds of control messages. */
@@ -162,9 +163,10 @@ static bool init_message(MwNcclP2p *p2p, const MwRequest *request, const MwPeerB
     make_rows(box, message->rows);
     message->memory = request->buffer + message->rows->offset;
     message->is_packed = message->rows_count > 1 || message->rows->height > 1;
-    return (!message->is_packed ||
-            CUDA(cudaMalloc, (void **)&message->memory, (size_t)message->bytes)) &&
-           CUDA(cudaEventCreateWithFlags, &message->done, cudaEventDisableTiming);
+    if (message->is_packed && !CUDA(cudaMalloc, (void **)&message->memory, (size_t)message->bytes))
+        return false;
+    message->link->memory = message->memory;
+    return CUDA(cudaEventCreateWithFlags, &message->done, cudaEventDisableTiming);
 }
 
 MwRequest *mw_nccl_p2p_request_new(MwNcclP2p *p2p, cudaStream_t compute, const MwMessageSet *set,
@@ -236,6 +238,14 @@ static bool open_link(MwNcclP2p *p2p, Link *link, MwFault *fault)
            mw_nccl_comm_begin(p2p->nccl, p2p->arena, &link->comm, &membership, fault);
 }
 
+static bool call_nccl(MwNcclP2p *p2p, const Link *link, void *memory, size_t bytes, MwFault *fault)
+{
+    return link->sends ? MW_NCCL_CALL(p2p->nccl, &link->comm, ncclSend, memory, bytes, ncclUint8, 1,
+                                      link->comm.comm, link->stream)
+                       : MW_NCCL_CALL(p2p->nccl, &link->comm, ncclRecv, memory, bytes, ncclUint8, 0,
+                                      link->comm.comm, link->stream);
+}
+
 bool mw_nccl_p2p_connect(MwNcclP2p *p2p, MwFault *fault)
 {
     MwFault later; /* a fault after the first one */
@@ -249,6 +259,30 @@ bool mw_nccl_p2p_connect(MwNcclP2p *p2p, MwFault *fault)
         good =
             mw_nccl_wait_ready(p2p->nccl, &p2p->links.at[i]->comm, "ncclCommInitRankConfig", fault);
     return good;
+}
+
+/* NCCL connects the two ends of a link at its first message. All ranks send it in the order of
+ * links, one link at a time. */
+static bool send_first(MwNcclP2p *p2p, const Link *link, MwFault *fault)
+{
+    const char *call = link->sends ? "ncclSend" : "ncclRecv";
+    if (!call_nccl(p2p, link, link->memory, 1, fault) ||
+        !mw_nccl_wait_ready(p2p->nccl, &link->comm, call, fault) ||
+        !mw_nccl_watch_call(p2p->nccl, &p2p->nccl->messages, &link->comm, call, link->stream,
+                            fault))
+        return false;
+    while (p2p->nccl->messages.count > 0)
+        if (!mw_nccl_idle(p2p->nccl, fault))
+            return false;
+    return true;
+}
+
+bool mw_nccl_p2p_send_first(MwNcclP2p *p2p, MwFault *fault)
+{
+    for (int i = 0; i < p2p->links.count; i++)
+        if (!send_first(p2p, p2p->links.at[i], fault))
+            return false;
+    return true;
 }
 
 /* ---- Control messages ---- */
@@ -307,20 +341,17 @@ static bool find_ready(MwNcclP2p *p2p, MwFault *fault)
 /* True if NCCL can be called on the link now. */
 static bool is_free(const MwNcclP2p *p2p, const Link *link)
 {
-    return !link->called && p2p->nccl->messages.count + p2p->called_count < MW_NCCL_MOST_CALLS;
+    return !link->called && p2p->nccl->messages.count < MW_NCCL_MOST_CALLS &&
+           !p2p->nccl->is_calling;
 }
 
 static bool call(MwNcclP2p *p2p, Message *message, MwFault *fault)
 {
     Link *link = message->link;
-    const size_t bytes = (size_t)message->bytes;
     link->called = message;
-    p2p->called_count++;
+    p2p->nccl->is_calling = true;
     message->state = CALLED;
-    return link->sends ? MW_NCCL_CALL(p2p->nccl, &link->comm, ncclSend, message->memory, bytes,
-                                      ncclUint8, 1, link->comm.comm, link->stream)
-                       : MW_NCCL_CALL(p2p->nccl, &link->comm, ncclRecv, message->memory, bytes,
-                                      ncclUint8, 0, link->comm.comm, link->stream);
+    return call_nccl(p2p, link, message->memory, (size_t)message->bytes, fault);
 }
 
 static bool call_send(MwNcclP2p *p2p, const MwRequest *request, Message *message, MwFault *fault)
@@ -387,7 +418,7 @@ static bool finish_call(MwNcclP2p *p2p, Link *link, MwFault *fault)
     Message *message = link->called;
     const MwRequest *request = request_of(p2p, message);
     link->called = NULL;
-    p2p->called_count--;
+    p2p->nccl->is_calling = false;
     message->state = QUEUED;
     return (link->sends || !message->is_packed ||
             copy_rows(p2p, request, message, link->stream, fault)) &&
@@ -409,11 +440,6 @@ static bool finish_calls(MwNcclP2p *p2p, MwFault *fault)
             return false;
     }
     return true;
-}
-
-bool mw_nccl_p2p_is_calling(const MwNcclP2p *p2p)
-{
-    return p2p->called_count > 0;
 }
 
 bool mw_nccl_p2p_progress(MwNcclP2p *p2p, MwFault *fault)

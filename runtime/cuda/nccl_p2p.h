@@ -39,11 +39,12 @@ MwNcclP2p *mw_nccl_p2p_new(MwArena *arena, MwNccl *nccl, MwTransport *hosts, MwF
 MwRequest *mw_nccl_p2p_request_new(MwNcclP2p *p2p, cudaStream_t compute, const MwMessageSet *set,
                                    MwFault *fault);
 bool mw_nccl_p2p_connect(MwNcclP2p *p2p, MwFault *fault);
+/* Sends a first message on every link, into buffers whose contents are lost, while nothing else is
+ * on the GPU. Called after mw_nccl_p2p_connect. */
+bool mw_nccl_p2p_send_first(MwNcclP2p *p2p, MwFault *fault);
 bool mw_nccl_p2p_start(MwNcclP2p *p2p, MwRequest *request, MwFault *fault);
 bool mw_nccl_p2p_test(MwNcclP2p *p2p, MwRequest *request, bool *done, MwFault *fault);
 bool mw_nccl_p2p_wait(MwNcclP2p *p2p, MwRequest *request, MwFault *fault);
-/* True if NCCL was called for a message that is not queued yet. */
-bool mw_nccl_p2p_is_calling(const MwNcclP2p *p2p);
 /* Advances every message that was started; never waits. */
 bool mw_nccl_p2p_progress(MwNcclP2p *p2p, MwFault *fault);
 /* Called after mw_nccl_end. */

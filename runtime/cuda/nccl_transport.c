@@ -21,6 +21,11 @@
  * here. Chosen, not measured. */
 enum { STAGING_BYTES = 16 << 20 };
 
+/* Thread blocks of the kernel of a collective: an eighth of the multiprocessors of an H100 or H200,
+ * so that products beside it keep the rest; NCCL's own bound is 32 or more. More may use more of
+ * the links. NCCL_MAX_CTAS sets another. Chosen, not measured. */
+enum { COLLECTIVE_BLOCKS = 16 };
+
 typedef struct {
     MwNcclComm
         comm; /* the ranks along the axis, in order of coordinate; unused in a group of one */
@@ -37,6 +42,8 @@ typedef struct {
     Group groups[MW_MAX_AXES];
     int axis_count;
     cudaStream_t stream; /* the device's MW_QUEUE_COMMUNICATION */
+    bool is_replayed;    /* graphs were launched that may not be done */
+    bool is_connecting;  /* a call waits until those before it are done */
     void *staging;       /* [STAGING_BYTES] on the device; NULL: every group has one member */
     void *memory;        /* the arena */
     int64_t memory_bytes;
@@ -70,7 +77,11 @@ static bool make_group(Nccl *nccl, const MwMeshShape *mesh, int first_rank, int 
         return true;
     const MwNcclRootId *root = &roots[nccl->base.rank - group->self * stride];
     const MwNcclMembership membership = {
-        .id = root->id, .members = group->members, .self = group->self};
+        .id = root->id,
+        .members = group->members,
+        .self = group->self,
+        .most_blocks = COLLECTIVE_BLOCKS,
+    };
     *fault = root->fault;
     return !root->failed &&
            mw_nccl_comm_begin(&nccl->nccl, nccl->arena, &group->comm, &membership, fault);
@@ -103,8 +114,7 @@ static bool nccl_idle(void *context, MwFault *fault)
 static bool nccl_quiesce(void *context, MwFault *fault)
 {
     Nccl *nccl = context;
-    while (nccl->nccl.collectives.count + nccl->nccl.messages.count > 0 ||
-           mw_nccl_p2p_is_calling(nccl->p2p))
+    while (nccl->nccl.collectives.count + nccl->nccl.messages.count > 0 || nccl->nccl.is_calling)
         if (!mw_nccl_idle(&nccl->nccl, fault))
             return false;
     return true;
@@ -117,7 +127,8 @@ static bool load_combining(Nccl *nccl, MwFault *fault)
     const char *from = nccl->staging;
     mw_cuda_combine(MW_F32, MW_COMBINE_SUM, from, 1, 1, (char *)nccl->staging + sizeof(float),
                     nccl->stream);
-    return mw_nccl_cuda_check(&nccl->nccl, cudaGetLastError(), "combining", fault);
+    return mw_nccl_cuda_check(&nccl->nccl, cudaGetLastError(), "combining", fault) &&
+           CUDA(cudaStreamSynchronize, nccl->stream);
 }
 
 static void *nccl_alloc_arena(MwTransport *transport, MwDevice *device, int64_t bytes,
@@ -170,32 +181,65 @@ static ncclDataType_t element_type(MwType type)
     return types[type];
 }
 
-/* Waits for room in the ring of calls. Every call on the stream is preceded by begin_call and
- * followed by end_call. */
-static bool begin_call(Nccl *nccl, MwFault *fault)
+static bool wait_for_calls(Nccl *nccl, int most, MwFault *fault)
 {
-    while (nccl->nccl.collectives.count == MW_NCCL_MOST_CALLS)
+    while (nccl->nccl.collectives.count > most)
         if (!mw_nccl_idle(&nccl->nccl, fault))
             return false;
     return true;
 }
 
+/* Waits until nothing is left on the stream, so that NCCL connects while the GPU is idle. */
+static bool drain(Nccl *nccl, const Group *group, MwFault *fault)
+{
+    return mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &group->comm, "connecting",
+                              nccl->stream, fault) &&
+           wait_for_calls(nccl, 0, fault);
+}
+
+/* Waits for room in the ring of calls, and for graphs that were launched, unless this call is for a
+ * graph too. */
+static bool wait_for_room(Nccl *nccl, const Group *group, MwFault *fault)
+{
+    const bool follows_graph = nccl->is_replayed && !nccl->device->is_capturing;
+    if (nccl->is_connecting)
+        return drain(nccl, group, fault);
+    if (!wait_for_calls(nccl, follows_graph ? 0 : MW_NCCL_MOST_CALLS - 1, fault))
+        return false;
+    nccl->is_replayed = nccl->is_replayed && !follows_graph;
+    return true;
+}
+
+/* Every call on the stream is preceded by begin_call and followed by end_call. */
+static bool begin_call(Nccl *nccl, const Group *group, MwFault *fault)
+{
+    if (!wait_for_room(nccl, group, fault))
+        return false;
+    while (nccl->nccl.is_calling)
+        if (!mw_nccl_idle(&nccl->nccl, fault))
+            return false;
+    return nccl->nccl.is_calling = true;
+}
+
 /* A captured call is watched when it is replayed. */
 static bool end_call(Nccl *nccl, const Group *group, const char *call, MwFault *fault)
 {
-    return mw_nccl_wait_ready(&nccl->nccl, &group->comm, call, fault) &&
-           (nccl->device->is_capturing ||
-            mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &group->comm, call,
-                               nccl->stream, fault));
+    if (!mw_nccl_wait_ready(&nccl->nccl, &group->comm, call, fault))
+        return false;
+    nccl->nccl.is_calling = false;
+    return nccl->device->is_capturing ||
+           mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &group->comm, call,
+                              nccl->stream, fault);
 }
 
 /* Watches one call for each group, which stands for all collectives of the group in the step. */
 static bool nccl_replayed(MwTransport *transport, MwDevice *device, MwFault *fault)
 {
     Nccl *nccl = (Nccl *)transport;
+    nccl->is_replayed = true;
     for (int a = 0; a < nccl->axis_count; a++)
         if (nccl->groups[a].members > 1 &&
-            (!begin_call(nccl, fault) ||
+            (!wait_for_calls(nccl, MW_NCCL_MOST_CALLS - 1, fault) ||
              !mw_nccl_watch_call(&nccl->nccl, &nccl->nccl.collectives, &nccl->groups[a].comm,
                                  "a step with collectives",
                                  mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), fault)))
@@ -226,7 +270,7 @@ typedef Pair PairOf(const void *context, int m);
 static bool call_pairs(Nccl *nccl, const Group *group, PairOf *pair, const void *context,
                        MwFault *fault)
 {
-    bool good = begin_call(nccl, fault) && CALL(group, ncclGroupStart);
+    bool good = begin_call(nccl, group, fault) && CALL(group, ncclGroupStart);
     for (int m = 0; good && m < group->members; m++)
         good = call_pair(nccl, group, m, pair(context, m), fault);
     return good && CALL(group, ncclGroupEnd) && end_call(nccl, group, "ncclSend/ncclRecv", fault);
@@ -384,7 +428,7 @@ static const char *call_name(MwCollective kind)
 static bool exchange_native(Nccl *nccl, const Group *group, const MwExchange *exchanges, int count,
                             MwFault *fault)
 {
-    bool good = begin_call(nccl, fault) && (count == 1 || CALL(group, ncclGroupStart));
+    bool good = begin_call(nccl, group, fault) && (count == 1 || CALL(group, ncclGroupStart));
     for (int i = 0; i < count && good; i++)
         good = call_native(nccl, group, &exchanges[i], fault);
     return good && (count == 1 || CALL(group, ncclGroupEnd)) &&
@@ -437,9 +481,30 @@ static MwRequest *nccl_init_request(MwTransport *transport, MwDevice *device,
                                    mw_device_cuda_stream(device, MW_QUEUE_COMPUTE), set, fault);
 }
 
-static bool nccl_connect(MwTransport *transport, MwFault *fault)
+static bool exchange_first(Nccl *nccl, MwDevice *device, const MwExchange *exchange, MwFault *fault)
 {
-    return mw_nccl_p2p_connect(((Nccl *)transport)->p2p, fault);
+    const size_t bytes = (size_t)(exchange->count * mw_type_bytes(exchange->type));
+    return CUDA(cudaMemsetAsync, (void *)(uintptr_t)exchange->source, 0, bytes, nccl->stream) &&
+           nccl_exchange(&nccl->base, device, exchange, 1, fault) &&
+           drain(nccl, &nccl->groups[exchange->axis], fault);
+}
+
+/* NCCL connects ranks at the first call that takes a connection, which depends on collective, type
+ * and size: so each is done once, one after another. */
+static bool nccl_connect(MwTransport *transport, MwDevice *device, const MwExchange *exchanges,
+                         int count, MwFault *fault)
+{
+    Nccl *nccl = (Nccl *)transport;
+    if (!mw_nccl_p2p_connect(nccl->p2p, fault))
+        return false;
+    bool good = device->table->synchronize(device, fault);
+    nccl->is_connecting = true;
+    for (int i = 0; good && i < count; i++)
+        good = exchange_first(nccl, device, &exchanges[i], fault);
+    nccl->is_connecting = false;
+    good = good && mw_nccl_p2p_send_first(nccl->p2p, fault);
+    fault->is_alone = !good;
+    return good;
 }
 
 static bool nccl_start(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
@@ -576,32 +641,4 @@ MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double ti
         return &nccl->base;
     mw_nccl_end(&nccl->nccl, true);
     return NULL;
-}
-
-/* ---- Whether every rank has a GPU of its own ---- */
-
-/* The UUID of the GPU of a rank: parts of a GPU (MIG) have their own, and GPUs of machines that
- * have one name differ. */
-typedef struct {
-    char is_known;
-    cudaUUID_t uuid;
-} Place;
-
-bool mw_nccl_is_possible(MwArena *arena, MwTransport *hosts, bool *possible, MwFault *fault)
-{
-    Place own = {0}, *all = MW_NEW(arena, Place, hosts->size);
-    struct cudaDeviceProp properties;
-    int gpu;
-    if (cudaGetDevice(&gpu) == cudaSuccess &&
-        cudaGetDeviceProperties(&properties, gpu) == cudaSuccess)
-        own = (Place){.is_known = true, .uuid = properties.uuid};
-    if (!hosts->table->allgather(hosts, &own, sizeof own, all, fault))
-        return false;
-    *possible = true;
-    for (int a = 0; a < hosts->size; a++) {
-        *possible &= all[a].is_known;
-        for (int b = 0; b < a; b++)
-            *possible &= memcmp(&all[a], &all[b], sizeof *all) != 0;
-    }
-    return true;
 }

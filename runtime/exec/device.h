@@ -12,6 +12,7 @@
 #include "runtime/plan/plan.h"
 
 typedef struct MwDevice MwDevice;
+typedef struct MwChoices MwChoices;
 
 /* The queues of a device. Work on one queue is done in order; two queues are served concurrently. A
  * device without concurrency has MW_QUEUE_COMPUTE only. */
@@ -51,6 +52,10 @@ typedef struct {
     /* ---- Execution ---- */
 
     bool (*run)(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
+    /* Measures how the call is done fastest, unless MwDevice.choices says it; the operands lose
+     * their contents. What is in `choices` when the call runs first holds. NULL: there is nothing
+     * to choose. */
+    bool (*tune)(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
     /* Sets the number of the step for the work queued from now on; all work queued before is done.
      * NULL where MwDevice.step is NULL. */
     bool (*set_step)(MwDevice *device, int64_t step, MwFault *fault);
@@ -84,7 +89,8 @@ struct MwDevice {
     bool is_host;    /* the process can read and write the device's memory */
     bool is_dry_run; /* the memory holds no data, so that contents need not be computed */
     const char
-        *warning;      /* what its user should know, as a library that is missing; NULL: nothing */
+        *warning;       /* what its user should know, as a library that is missing; NULL: nothing */
+    MwChoices *choices; /* of `tune`; NULL where that is NULL */
     bool is_capturing; /* between begin_capture and end_capture: nothing queued can be waited for */
     /* Address, on the device, from which kernels read the number of the step. NULL: they take it by
      * value. */

@@ -35,7 +35,7 @@ static void alloc_call(MwExecutor *executor, MwArena *arena)
     executor->args = MW_NEW(arena, MwKernelArg, args);
     executor->operands = MW_NEW(arena, void *, operands);
     executor->operand_bytes = MW_NEW(arena, int64_t, operands);
-    executor->exchanges = MW_NEW(arena, MwExchange, operands / 2);
+    executor->parts = MW_NEW(arena, MwExchange, operands / 2);
 }
 
 static bool make_commands(MwExecutor *executor, MwArena *arena, MwFault *fault)
@@ -87,6 +87,8 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     if (!executor->endpoints || !make_commands(executor, arena, fault) ||
         !mw_executor_alloc_data(executor, arena, fault))
         return NULL;
+    executor->exchanges = MW_NEW(arena, MwExchanges, 1);
+    mw_exchanges_add(arena, executor->exchanges, mesh, executor->memory);
     executor->zeros = mw_weights_zero_ranges(arena, mesh, &executor->zero_count);
     alloc_call(executor, arena);
     make_labels(executor, arena);
@@ -108,6 +110,7 @@ MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const
                                          executor->memory, fault);
     if (!beside->endpoints || !make_commands(beside, arena, fault))
         return NULL;
+    mw_exchanges_add(arena, beside->exchanges, mesh, beside->memory);
     mw_executor_place_inputs(beside, arena);
     make_labels(beside, arena);
     beside->saved = mw_saved_weights(arena, mesh, beside->memory);
@@ -147,7 +150,9 @@ static bool reset_accumulators(const MwExecutor *executor, MwFault *fault)
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault)
 {
     executor->seed = seed;
-    return executor->transport->table->connect(executor->transport, fault) &&
+    return executor->transport->table->connect(executor->transport, executor->device,
+                                               executor->exchanges->at, executor->exchanges->count,
+                                               fault) &&
            init_weights(executor, fault);
 }
 
@@ -196,47 +201,84 @@ static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr,
 {
     const int parts = mw_plan_part_total(instr);
     for (int i = 0; i < parts; i++)
-        executor->exchanges[i] = (MwExchange){
-            .kind = (MwCollective)instr->target,
-            .axis = instr->axis,
-            .type = instr->type,
-            .combine = instr->combine,
-            .count = mw_plan_part_count(instr, i),
-            .source = executor->operands[2 * i],
-            .destination = executor->operands[2 * i + 1],
-        };
+        executor->parts[i] =
+            mw_exchange_of_part(instr, i, executor->operands[2 * i], executor->operands[2 * i + 1]);
     return executor->transport->table->exchange(executor->transport, executor->device,
-                                                executor->exchanges, parts, fault);
+                                                executor->parts, parts, fault);
 }
 
-static bool run_call(const MwExecutor *executor, const MwPlanInstr *instr, const InstrRun *at,
-                     MwFault *fault)
+static const MwPlanInstr *instr_of(const MwExecutor *executor, const InstrRun *at)
 {
+    return &executor->mesh->programs[at->task->program].instrs[at->instr];
+}
+
+static void set_operands(const MwExecutor *executor, const InstrRun *at)
+{
+    const MwPlanInstr *instr = instr_of(executor, at);
+    for (int i = 0; i < instr->operand_count; i++) {
+        const int buffer = instr->operands[i].buffer;
+        executor->operands[i] = mw_executor_slot(executor, buffer, at->task->micro_batch);
+        executor->operand_bytes[i] = executor->mesh->buffers[buffer].bytes;
+    }
+}
+
+/* The operands are set. */
+static MwDeviceCall call_of(const MwExecutor *executor, const InstrRun *at)
+{
+    const MwPlanInstr *instr = instr_of(executor, at);
     for (int i = 0; i < instr->arg_count; i++)
         executor->args[i] = arg_value(executor, &instr->args[i], at);
-    const MwDeviceCall call = {instr, executor->operands, executor->operand_bytes, executor->args};
+    return (MwDeviceCall){instr, executor->operands, executor->operand_bytes, executor->args};
+}
+
+static bool run_call(const MwExecutor *executor, const InstrRun *at, MwFault *fault)
+{
+    const MwDeviceCall call = call_of(executor, at);
     return executor->device->table->run(executor->device, &call, fault);
+}
+
+static bool name_instr(const MwExecutor *executor, const MwPlanProgram *program, int instr,
+                       MwFault *fault)
+{
+    return mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, instr,
+                           mw_plan_instr_name(executor->plan, &program->instrs[instr]));
+}
+
+static bool tune_instr(const MwExecutor *executor, const InstrRun *at, MwFault *fault)
+{
+    if (instr_of(executor, at)->kind != MW_INSTR_ROUTINE)
+        return true;
+    set_operands(executor, at);
+    const MwDeviceCall call = call_of(executor, at);
+    return executor->device->table->tune(executor->device, &call, fault) ||
+           name_instr(executor, &executor->mesh->programs[at->task->program], at->instr, fault);
+}
+
+bool mw_executor_tune(const MwExecutor *executor, MwFault *fault)
+{
+    const bool tunes = executor->device->table->tune;
+    for (int p = 0; tunes && p < executor->mesh->program_count; p++) {
+        const MwPlanTask task = {.program = p};
+        for (int i = 0; i < executor->mesh->programs[p].instr_count; i++)
+            if (!tune_instr(executor, &(InstrRun){&task, i, 0}, fault))
+                return false;
+    }
+    return true;
 }
 
 static bool run_instr(const MwExecutor *executor, const InstrRun *at, MwFault *fault)
 {
-    const MwPlanTask *task = at->task;
-    const MwPlanProgram *program = &executor->mesh->programs[task->program];
-    const MwPlanInstr *instr = &program->instrs[at->instr];
+    const MwPlanInstr *instr = instr_of(executor, at);
     mw_trace_begin(executor->trace);
-    for (int i = 0; i < instr->operand_count; i++) {
-        const int buffer = instr->operands[i].buffer;
-        executor->operands[i] = mw_executor_slot(executor, buffer, task->micro_batch);
-        executor->operand_bytes[i] = executor->mesh->buffers[buffer].bytes;
-    }
+    set_operands(executor, at);
     if (instr->kind == MW_INSTR_COLLECTIVE ? !run_collective(executor, instr, fault)
-                                           : !run_call(executor, instr, at, fault))
+                                           : !run_call(executor, at, fault))
         return false;
     /* The times of a trace are those of the work, not of queueing it. */
     if (executor->trace && !executor->device->is_host &&
         !executor->device->table->synchronize(executor->device, fault))
         return false;
-    mw_trace_end_instr(executor->trace, task, at->instr);
+    mw_trace_end_instr(executor->trace, at->task, at->instr);
     return true;
 }
 
@@ -352,8 +394,7 @@ static bool do_instr_command(const MwExecutor *executor, const MwCommand *comman
         &executor->mesh->programs[executor->mesh->tasks[command->task].program];
     int instr = command->instr;
     return do_at_instr(executor, command, &instr, fault) ||
-           mw_fault_prefix(fault, "program %s, instruction %d (%s)", program->name, instr,
-                           mw_plan_instr_name(executor->plan, &program->instrs[instr]));
+           name_instr(executor, program, instr, fault);
 }
 
 static bool do_command(const MwExecutor *executor, const MwCommand *command,

@@ -24,6 +24,9 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
 MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const MwPlan *plan,
                                MwFault *fault);
 
+/* Lets the device choose how it does the calls of the plan (MwDeviceTable.tune). Called before
+ * mw_executor_start. */
+bool mw_executor_tune(const MwExecutor *executor, MwFault *fault);
 /* Connects the peers and sets every weight and state to its initial value. Collective over all
  * ranks; called once. */
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);

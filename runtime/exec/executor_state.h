@@ -5,6 +5,7 @@
 
 #include "runtime/exec/commands.h"
 #include "runtime/exec/endpoints.h"
+#include "runtime/exec/exchanges.h"
 #include "runtime/exec/trace.h"
 #include "runtime/exec/weights.h"
 
@@ -21,8 +22,9 @@ struct MwExecutor {
     MwCommandList commands;                  /* of every step */
     const char *(*labels)[MW_TRAFFIC_KINDS]; /* [endpoints] names of their operations in faults */
     int coordinate[MW_MAX_AXES];
-    char *memory;       /* the arena, on the device */
-    MwZeroRange *zeros; /* [zero_count] zeroed before every step */
+    char *memory;           /* the arena, on the device */
+    MwExchanges *exchanges; /* of its plan, and of those of executors beside it */
+    MwZeroRange *zeros;     /* [zero_count] zeroed before every step */
     int zero_count;
     char *staging;              /* host memory for one output, or one input; NULL: not needed */
     char *host_inputs;          /* of alloc_host: all inputs of a step; NULL: not used */
@@ -35,7 +37,7 @@ struct MwExecutor {
     MwKernelArg *args;
     void **operands;
     int64_t *operand_bytes;
-    MwExchange *exchanges;    /* the parts of the collective that runs */
+    MwExchange *parts;        /* the parts of the collective that runs */
     const MwExecutor *beside; /* the executor whose memory this one has; NULL: it has its own */
     MwSavedWeights saved;     /* what a step changes and must not, where it is beside */
     uint64_t seed;

@@ -9,6 +9,7 @@
 
 typedef struct {
     char text[400];
+    bool is_alone; /* of a collective function: other ranks may wait for this one in vain */
 } MwFault;
 
 /* Sets the text; a longer one is cut. Always returns false. */

@@ -49,9 +49,11 @@ typedef struct {
     /* The request lives as long as the transport. `set` and its boxes need not outlive the call. */
     MwRequest *(*init_request)(MwTransport *transport, MwDevice *device, const MwMessageSet *set,
                                MwFault *fault);
-    /* Connects the peers of all requests; no request may be initialized afterwards. Collective over
-     * all ranks. */
-    bool (*connect)(MwTransport *transport, MwFault *fault);
+    /* Connects the peers of all requests, and the members of groups as each of the `count`
+     * exchanges needs it, whose buffers lose their contents: nothing is connected in a step. No
+     * request may be initialized afterwards. Collective over all ranks. */
+    bool (*connect)(MwTransport *transport, MwDevice *device, const MwExchange *exchanges,
+                    int count, MwFault *fault);
 
     /* ---- Communication between devices ---- */
 

@@ -464,9 +464,10 @@ static MwRequest *mpi_init_request(MwTransport *transport, MwDevice *device,
     return request;
 }
 
-static bool mpi_connect(MwTransport *transport, MwFault *fault)
+static bool mpi_connect(MwTransport *transport, MwDevice *device, const MwExchange *exchanges,
+                        int count, MwFault *fault)
 {
-    (void)transport, (void)fault;
+    (void)transport, (void)device, (void)exchanges, (void)count, (void)fault;
     return true;
 }
 

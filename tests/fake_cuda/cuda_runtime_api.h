@@ -48,6 +48,7 @@ enum cudaStreamCaptureMode {
 #define cudaStreamDefault 0x00
 #define cudaStreamNonBlocking 0x01
 #define cudaEventDefault 0x00
+#define cudaEventDefault 0x00
 #define cudaEventDisableTiming 0x02
 #define cudaHostAllocDefault 0x00
 
@@ -70,6 +71,7 @@ typedef struct {
     char bytes[16];
 } cudaUUID_t;
 struct cudaDeviceProp {
+    char name[256];
     cudaUUID_t uuid;
 };
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
@@ -96,6 +98,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags);
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventQuery(cudaEvent_t event);

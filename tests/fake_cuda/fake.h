@@ -7,6 +7,10 @@
  * FAKE_CUDA_ORDER=late: a stream does next to nothing until somebody waits for it). So what does
  * not wait for what it needs finds that it is not there.
  *
+ * FAKE_CUDA_INTERLEAVE=N: in the middle of copies and products, and of kernels of
+ * tests/kernels/cuda_shim.h, other streams do something now and then. FAKE_CUDA_LOSE_WAIT=N: the
+ * N-th wait of a stream for an event is forgotten.
+ *
  * FAKE_CUDA_FAULT=CALL:N:KIND,... says what happens to the N-th call (1 first) of a function:
  * `fail`, `hang` (what it queues is never done), `async` (what it queues is never done, and the
  * communicator says so when it is asked). Calls of cuBLASLt with an epilogue count as
@@ -35,6 +39,17 @@ bool fake_never(void *state);
 /* Lets every stream do something, or where they are late those that `stream` waits for; NULL: all.
  * True if one did. */
 bool fake_turn(cudaStream_t stream);
+/* Work takes so much more time on the clock that events are timed by. */
+void fake_spend(double ms);
+double fake_clock_ms(void);
+/* What a product takes by an algorithm of cuBLASLt. */
+double fake_algorithm_ms(int algorithm);
+/* Whether work is on the GPU that is not known to be done, or is kept for a graph. */
+bool fake_is_busy(void);
+/* Called in the middle of work: other streams may do something there. */
+void fake_interleave(void);
+/* Whether a graph was launched that is not known to be done. */
+bool fake_graph_is_busy(void);
 /* Code is loaded to the GPU, for which the host is blocked until all that is queued is done. */
 void fake_load(void);
 

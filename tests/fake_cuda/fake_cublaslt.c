@@ -75,6 +75,11 @@ const char *cublasLtGetStatusName(cublasStatus_t status)
     return "an unknown status";
 }
 
+size_t cublasLtGetVersion(void)
+{
+    return 10203;
+}
+
 static void *made(const void *from, size_t bytes)
 {
     void *memory = malloc(bytes);
@@ -307,6 +312,7 @@ typedef struct {
     float alpha, beta;
     const void *a, *b;
     void *c;
+    int algorithm;
 } Work;
 
 /* Matrix `batch` in f32, at the same distances; memory of its own. */
@@ -388,11 +394,19 @@ static void add_up(const Work *work, const float *a, const float *b)
     }
 }
 
+/* As if the last were the fastest, or with FAKE_CUDA_FASTEST=I algorithm I. */
+double fake_algorithm_ms(int algorithm)
+{
+    const char *fastest = getenv("FAKE_CUDA_FASTEST");
+    return algorithm == (fastest ? atoi(fastest) : ALGORITHMS - 1) ? 1 : 2 + algorithm;
+}
+
 static bool multiply(void *state)
 {
     const Work *work = state;
     const struct FakeLayout *l = work->layout;
     uint64_t m, k;
+    fake_spend(fake_algorithm_ms(work->algorithm));
     sizes(&work->product, &l[0], &m, &k);
     for (int64_t i = 0; i < l[2].batches; i++) {
         float *a = widened(&l[0], work->a, i), *b = widened(&l[1], work->b, i);
@@ -405,6 +419,7 @@ static bool multiply(void *state)
             add_up(work, a, b);
         else
             finish(work, c);
+        fake_interleave();
         store(&l[2], c, work->c, i);
         free(a);
         free(b);
@@ -448,7 +463,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                        *(const float *)beta,
                        a,
                        b,
-                       d};
+                       d,
+                       (int)(algo->data[ALGO_MAGIC] % ALGORITHMS)};
     (void)handle;
     const FakeFault fault = fake_fault(__func__);
     if (fault == FAKE_FAIL)

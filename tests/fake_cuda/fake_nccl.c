@@ -1,25 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* NCCL over MPI, on the fake's streams. Communicators do not block, and what is called for is
- * queued some questions for errors later. Calls match by their order alone. Sums go in order of
- * rank. Kernels stay on the GPU until they are done; more blocks than an A100 has room for are an
- * error of the communicator, where a GPU might wait for ever. */
-#include "tests/fake_cuda/fake.h"
+ * queued some questions for errors later. Calls match by their order alone. A call that takes a
+ * connection for the first time, which blocks the host, is an error while work is on the GPU, and
+ * so is a call while another communicator has not settled: threads might launch in any order. Sums
+ * go in order of rank. Kernels stay on the GPU until they are done; more blocks than an A100 has
+ * room for are an error of the communicator, where a GPU might wait for ever. */
+#include "tests/fake_cuda/fake_streams.h"
 
 #include "base/clock.h"
 #include "runtime/plan/collective.h"
 #include "tests/fake_cuda/nccl.h"
 
 #include <mpi.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* The tags of each communicator, above those of the runtime. */
 enum { FIRST_TAG = 1 << 20, TAGS = 4, TAG_HELLO = 0, TAG_TABLE = 1, TAG_DATA = 2 };
 enum { MOST_BLOCKS = 32 /* of a kernel */, GPU_BLOCKS = 108 };
 enum { MOST_RANKS = 64, MOST_COMMS = 1024 };
 
-typedef enum { SEND, RECEIVE, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER } Kind;
+typedef enum { SEND, RECEIVE, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, KINDS } Kind;
+
+/* Collectives of so many bytes take other connections than smaller ones. */
+enum { LARGE_BYTES = 1024 };
 
 typedef struct {
     Kind kind;
@@ -38,6 +45,7 @@ typedef struct {
     Op *ops;
     int op_count;
     FakeFault fault;
+    bool is_there; /* on the GPU */
     bool is_started;
     MPI_Request *requests; /* room for what all ops start */
     int request_count;
@@ -56,10 +64,14 @@ struct ncclComm {
     int phase; /* of being made: 0 hellos, 1 the table, 2 done */
     Batch *held;
     int patience; /* questions until what is held is queued */
-    bool is_aborted, is_destroyed;
+    atomic_bool is_aborted;
+    bool is_destroyed;
     double finalized_s; /* when it was asked to end; 0: it was not */
     int blocks;         /* of its kernels */
+    atomic_int working; /* batches that are on the GPU */
     ncclResult_t error;
+    const char *why;                      /* of the last error; NULL: there is no more to say */
+    bool is_connected[MOST_RANKS][KINDS]; /* by peer, or by size */
 };
 
 /* How long a communicator takes to end. */
@@ -76,6 +88,9 @@ static struct {
     int depth, id_count;
     Batch *batch; /* of the group that is open */
     int blocks;   /* on the GPU */
+    int held;     /* communicators that have not settled */
+    ncclComm_t comms[MOST_COMMS];
+    atomic_int comm_count;
 } group;
 
 /* ---- Errors ---- */
@@ -97,8 +112,7 @@ const char *ncclGetErrorString(ncclResult_t result)
 
 const char *ncclGetLastError(ncclComm_t comm)
 {
-    (void)comm;
-    return "";
+    return comm && comm->why ? comm->why : "";
 }
 
 /* ---- Communicators ---- */
@@ -126,6 +140,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *result, int ranks, ncclUniqueId 
     memcpy(&from, id.internal, sizeof from);
     ncclComm_t comm = calloc(1, sizeof *comm);
     *result = comm;
+    group.comms[group.comm_count++] = comm;
     comm->blocks = config->maxCTAs == NCCL_CONFIG_UNDEF_INT ? MOST_BLOCKS : config->maxCTAs;
     comm->ranks = ranks;
     comm->rank = rank;
@@ -186,6 +201,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
         return ncclSuccess;
     if (comm->held)
         fake_queue(comm->held->stream, run_batch, comm->held, sizeof *comm->held);
+    group.held -= comm->held != NULL;
     free(comm->held);
     comm->held = NULL;
     if (comm->finalized_s == 0 || mw_clock_s() - comm->finalized_s > END_S)
@@ -212,11 +228,25 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
     return ncclSuccess;
 }
 
-/* What is on streams of it refers to it still. */
+/* Whether the GPU has work of communicators that are not aborted. */
+static bool is_held_up(void)
+{
+    for (int i = 0; i < group.comm_count; i++)
+        if (group.comms[i]->working > 0 && !group.comms[i]->is_aborted)
+            return true;
+    return false;
+}
+
+/* Waits for the GPU; may be called by several threads. What is on streams of it refers to it
+ * still. */
 ncclResult_t ncclCommAbort(ncclComm_t comm)
 {
-    if (comm)
-        comm->is_aborted = true;
+    const struct timespec rest = {.tv_nsec = 20000};
+    if (!comm)
+        return ncclSuccess;
+    comm->is_aborted = true;
+    while (is_held_up())
+        nanosleep(&rest, NULL);
     return ncclSuccess;
 }
 
@@ -294,6 +324,8 @@ static bool run_batch(void *state)
     Batch *batch = state;
     if (batch->comm->is_aborted)
         return true;
+    batch->comm->working += !batch->is_there;
+    batch->is_there = true;
     if (batch->fault == FAKE_ASYNC)
         batch->comm->error = ncclRemoteError;
     if (batch->fault != FAKE_GOOD)
@@ -309,6 +341,7 @@ static bool run_batch(void *state)
     group.blocks -= batch->comm->blocks;
     for (int i = 0; i < batch->op_count; i++)
         finish_op(batch, &batch->ops[i]);
+    batch->comm->working--;
     return true;
 }
 
@@ -322,6 +355,28 @@ ncclResult_t ncclGroupStart(void)
     return ncclSuccess;
 }
 
+/* False: one of the connections is new, and work is on the GPU. */
+static bool connect_all(const Batch *batch)
+{
+    bool good = true;
+    for (int i = 0; i < batch->op_count; i++) {
+        const Op *op = &batch->ops[i];
+        const bool is_large = op->count * type_bytes(op->type) >= LARGE_BYTES;
+        const int by = op->kind == SEND || op->kind == RECEIVE ? op->peer : is_large;
+        good &= batch->comm->is_connected[by][op->kind] || !fake_is_busy();
+        batch->comm->is_connected[by][op->kind] = true;
+    }
+    return good;
+}
+
+/* Whether a call meets a graph, and the library was told that none does. */
+static bool is_mixed(const Batch *batch)
+{
+    const char *mixing = getenv("NCCL_GRAPH_MIXING_SUPPORT");
+    return mixing && strcmp(mixing, "0") == 0 && !batch->stream->is_captured &&
+           fake_graph_is_busy();
+}
+
 ncclResult_t ncclGroupEnd(void)
 {
     Batch *batch = group.batch;
@@ -331,6 +386,19 @@ ncclResult_t ncclGroupEnd(void)
     group.batch = NULL;
     if (!batch)
         return ncclSuccess;
+    if (!connect_all(batch)) {
+        batch->comm->why = "a connection is made while work is on the GPU";
+        return ncclInternalError;
+    }
+    if (is_mixed(batch)) {
+        batch->comm->why = "a call meets a graph, with NCCL_GRAPH_MIXING_SUPPORT=0";
+        return ncclInternalError;
+    }
+    if (group.held) {
+        batch->comm->why = "another communicator is called by a thread of NCCL";
+        return ncclInternalError;
+    }
+    group.held++;
     batch->comm->held = batch;
     batch->comm->patience = 3;
     return ncclInProgress;

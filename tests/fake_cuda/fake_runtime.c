@@ -169,7 +169,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 {
     MAY_FAIL(cudaErrorInvalidDevice);
     const pid_t part = getenv("FAKE_CUDA_PARTS") ? getpid() : 0;
-    *properties = (struct cudaDeviceProp){0};
+    *properties = (struct cudaDeviceProp){.name = "a fake GPU"};
     memcpy(properties->uuid.bytes, &device, sizeof device);
     memcpy(properties->uuid.bytes + sizeof device, &part, sizeof part);
     return cudaSuccess;
@@ -259,15 +259,24 @@ typedef struct {
     int value;
 } Copy;
 
+/* Bytes [begin, end) of every row. */
+static void copy_part(const Copy *c, size_t begin, size_t end)
+{
+    for (size_t row = 0; row < c->height; row++) {
+        char *to = c->to + row * c->to_pitch + begin;
+        if (c->from)
+            memmove(to, c->from + row * c->from_pitch + begin, end - begin);
+        else
+            memset(to, c->value, end - begin);
+    }
+}
+
 static bool copy(void *state)
 {
     const Copy *c = state;
-    for (size_t row = 0; row < c->height; row++) {
-        if (c->from)
-            memmove(c->to + row * c->to_pitch, c->from + row * c->from_pitch, c->width);
-        else
-            memset(c->to + row * c->to_pitch, c->value, c->width);
-    }
+    copy_part(c, 0, c->width / 2);
+    fake_interleave();
+    copy_part(c, c->width / 2, c->width);
     return true;
 }
 

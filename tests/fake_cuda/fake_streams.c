@@ -13,6 +13,9 @@
  * questions whether something is done lets it go on. */
 enum { SLOWLY = 16, RELUCTANTLY = 2 };
 
+/* What other streams do at most in the middle of work. */
+enum { MOST_IN_PAUSE = 8 };
+
 typedef struct Name Name;
 struct Name {
     const char *text;
@@ -22,13 +25,43 @@ struct Name {
 static struct {
     cudaStream_t streams;
     unsigned int order;
+    unsigned int pauses;         /* state of chance; 0: there are none */
+    bool is_asked;               /* whether there are */
     unsigned int turns, queries; /* whether an event is done */
     const Name *loaded;          /* kernels */
+    double clock_ms;
+    int waits; /* of streams for events */
 } fake;
 
 cudaStream_t fake_streams(void)
 {
     return fake.streams;
+}
+
+bool fake_graph_is_busy(void)
+{
+    for (cudaStream_t s = fake.streams; s; s = s->next)
+        if (s->first && s->is_of_graph)
+            return true;
+    return false;
+}
+
+void fake_spend(double ms)
+{
+    fake.clock_ms += ms;
+}
+
+double fake_clock_ms(void)
+{
+    return fake.clock_ms;
+}
+
+bool fake_is_busy(void)
+{
+    for (cudaStream_t s = fake.streams; s; s = s->next)
+        if (s->first || s->is_captured)
+            return true;
+    return false;
 }
 
 /* ---- Turns ---- */
@@ -63,7 +96,12 @@ bool fake_never(void *state)
 static bool turn_stream(cudaStream_t stream)
 {
     FakeEntry *entry = stream->first;
-    if (!entry || !entry->work(entry->state))
+    if (!entry || stream->is_working)
+        return false;
+    stream->is_working = true;
+    const bool is_done = entry->work(entry->state);
+    stream->is_working = false;
+    if (!is_done)
         return false;
     stream->first = entry->next;
     stream->count--;
@@ -84,6 +122,12 @@ static bool is_late(void)
     return order_wanted() && strcmp(order_wanted(), "late") == 0;
 }
 
+static unsigned int draw(unsigned int *state)
+{
+    *state = *state * 1103515245u + 12345u;
+    return *state >> 16;
+}
+
 /* Where an order was asked for, most streams pass by chance. */
 static bool passes(void)
 {
@@ -92,8 +136,37 @@ static bool passes(void)
         return false;
     if (!fake.order)
         fake.order = (unsigned int)atoi(order) + 1;
-    fake.order = fake.order * 1103515245u + 12345u;
-    return (fake.order >> 16) % 4 != 0;
+    return draw(&fake.order) % 4 != 0;
+}
+
+/* ---- Others in the middle of work ---- */
+
+/* One of RARELY pauses, if FAKE_CUDA_INTERLEAVE=N asked for them when this was called first. */
+bool cuda_shim_pauses(void)
+{
+    enum { RARELY = 8 };
+    const char *seed = fake.is_asked ? NULL : getenv("FAKE_CUDA_INTERLEAVE");
+    fake.is_asked = true;
+    if (seed)
+        fake.pauses = (unsigned int)atoi(seed) + 1;
+    return fake.pauses && draw(&fake.pauses) % RARELY == 0;
+}
+
+/* Other streams do something: each by chance, and some of them several things. */
+void cuda_shim_pause(void)
+{
+    bool any = true;
+    for (int i = 0; any && i < MOST_IN_PAUSE; i++) {
+        any = false;
+        for (cudaStream_t s = fake.streams; s; s = s->next)
+            any |= draw(&fake.pauses) % 2 && turn_stream(s);
+    }
+}
+
+void fake_interleave(void)
+{
+    if (cuda_shim_pauses())
+        cuda_shim_pause();
 }
 
 /* The stream, or that which it waits for, and so on. */
@@ -264,6 +337,7 @@ static bool pass_mark(void *state)
     const Mark *mark = state;
     if (mark->event->done < mark->number)
         mark->event->done = mark->number;
+    mark->event->at_ms = fake.clock_ms;
     release(mark->event);
     return true;
 }
@@ -315,9 +389,20 @@ void fake_wait(cudaStream_t stream, cudaEvent_t event)
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned int flags)
 {
-    (void)flags;
     MAY_FAIL(cudaErrorMemoryAllocation);
     *event = fake_event_new();
+    (*event)->is_timed = !(flags & cudaEventDisableTiming);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
+{
+    MAY_FAIL(cudaErrorLaunchFailure);
+    if (!begin->is_timed || !end->is_timed || !begin->recorded || !end->recorded)
+        return fake_result(cudaErrorInvalidResourceHandle);
+    if (begin->done < begin->recorded || end->done < end->recorded)
+        return fake_result(cudaErrorNotReady);
+    *ms = (float)(end->at_ms - begin->at_ms);
     return cudaSuccess;
 }
 
@@ -337,10 +422,19 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     return cudaSuccess;
 }
 
+/* FAKE_CUDA_LOSE_WAIT=N: the N-th wait, from 1 on, is forgotten. */
+static bool is_lost(void)
+{
+    const char *lost = getenv("FAKE_CUDA_LOSE_WAIT");
+    return lost && ++fake.waits == atoi(lost);
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned int flags)
 {
     (void)flags;
     MAY_FAIL(cudaErrorLaunchFailure);
+    if (is_lost())
+        return cudaSuccess;
     if (stream->is_captured || event->capture)
         return fake_capture_wait(stream, event);
     fake_wait(stream, event);

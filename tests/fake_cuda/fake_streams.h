@@ -18,6 +18,7 @@ struct FakeEntry {
 struct CUstream_st {
     FakeEntry *first, **end;
     int count;
+    bool is_working;  /* its first entry is being done: others are done in the middle of it */
     bool is_of_graph; /* and has room for all that the graph has */
     cudaStream_t next;
     bool is_captured; /* what is queued is kept for a graph */
@@ -28,9 +29,11 @@ struct CUstream_st {
 struct CUevent_st {
     uint64_t recorded, done;
     cudaStream_t stream; /* of the last record */
-    int users;           /* entries of streams that refer to it, and its owner */
-    int capture;         /* the number of that which the last record is of; 0: of none */
-    int record;          /* there */
+    double at_ms;        /* when it occurred last */
+    bool is_timed;
+    int users;   /* entries of streams that refer to it, and its owner */
+    int capture; /* the number of that which the last record is of; 0: of none */
+    int record;  /* there */
 };
 
 void *fake_allocate(size_t count, size_t bytes);

@@ -2,6 +2,7 @@
 /* What is special to GPUs as devices, on the fakes of CUDA's libraries: copies in pieces, waiting,
  * algorithms of products that are sought once, and what is said when a call fails. */
 #include "runtime/cuda/device.h"
+#include "runtime/exec/choices.h"
 #include "runtime/plan/routine.h"
 #include "tests/fake_cuda/fake.h"
 #include "tests/unit/support.h"
@@ -234,11 +235,14 @@ END_TEST
 
 /* ---- Products ---- */
 
-/* The product of two matrices of ones, `offset` elements from the start; all its elements are
- * `size`. */
-static bool multiply(int64_t size, int64_t offset)
+typedef bool Do(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
+
+/* Runs or tunes the product of two matrices of ones, `offset` elements from the start; all its
+ * elements are `size` where it is run. */
+static bool do_product(Do *action, int64_t size, int64_t offset)
 {
-    const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = MW_ROUTINE_GEMM};
+    const MwPlanInstr instr = {
+        .kind = MW_INSTR_ROUTINE, .target = MW_ROUTINE_GEMM, .operand_count = 3};
     const int64_t count = size * size + offset, bytes = count * (int64_t)sizeof(float);
     MwKernelArg args[MW_GEMM_ARGS] = {0};
     void *operands[3];
@@ -254,17 +258,22 @@ static bool multiply(int64_t size, int64_t offset)
         operands[i] = memory_of(bytes);
         ck_assert(device->table->copy_in(device, operands[i], host, bytes, &fault));
     }
-    const MwDeviceCall call = {&instr, operands, NULL, args};
-    const bool good = device->table->run(device, &call, &fault) &&
+    const MwDeviceCall call = {&instr, operands, (int64_t[]){bytes, bytes, bytes}, args};
+    const bool good = action(device, &call, &fault) &&
                       device->table->copy_out(device, host, operands[2], bytes, &fault);
     int64_t right = offset;
-    while (right < count && host[right] == (float)size)
+    while (right < count && (host[right] == (float)size || action == device->table->tune))
         right++;
     ck_assert_msg(!good || right == count, "element %lld is wrong", (long long)right);
     for (int i = 0; i < 3; i++)
         device->table->release(device, operands[i], bytes);
     free(host);
     return good;
+}
+
+static bool multiply(int64_t size, int64_t offset)
+{
+    return do_product(device->table->run, size, offset);
 }
 
 START_TEST(an_algorithm_is_sought_once_a_shape)
@@ -315,6 +324,57 @@ START_TEST(every_call_has_its_own_bias)
         for (int i = 0; i < 4; i++)
             device->table->release(device, operands[c][i], BYTES);
     }
+}
+END_TEST
+
+/* What a product of this size takes on the clock of the fake. */
+static double time_of(int64_t size)
+{
+    const double before_ms = fake_clock_ms();
+    ck_assert_msg(multiply(size, 0), "%s", fault.text);
+    return fake_clock_ms() - before_ms;
+}
+
+static void tune(int64_t size)
+{
+    ck_assert_msg(do_product(device->table->tune, size, 0), "%s", fault.text);
+}
+
+START_TEST(the_fastest_algorithm_is_chosen)
+{
+    ck_assert(fake_algorithm_ms(0) > fake_algorithm_ms(2));
+    ck_assert(time_of(6) == fake_algorithm_ms(0));
+    tune(12);
+    ck_assert(time_of(12) == fake_algorithm_ms(2));
+    tune(5); /* of which the first is refused */
+    ck_assert(time_of(5) == fake_algorithm_ms(2));
+    setenv("FAKE_CUDA_FASTEST", "1", 1);
+    tune(9);
+    ck_assert(time_of(9) == 1 && time_of(12) == fake_algorithm_ms(2));
+    ck_assert_int_eq(device->choices->list.count, 3);
+}
+END_TEST
+
+START_TEST(what_is_chosen_is_not_timed_again)
+{
+    tune(12);
+    MwChoice *choice = &device->choices->list.at[0];
+    const double before_ms = fake_clock_ms();
+    choice->value += 1 - choice->value % 8; /* of another run */
+    tune(12);
+    ck_assert(fake_clock_ms() == before_ms);
+    ck_assert(time_of(12) == fake_algorithm_ms(1));
+}
+END_TEST
+
+static const int64_t strange[] = {-1, 3, 7, 15, 16, INT64_MAX, INT64_MIN};
+
+/* As in a file that was made by another library of the same version. */
+START_TEST(choices_that_do_not_fit_are_ignored)
+{
+    tune(12);
+    device->choices->list.at[0].value = strange[_i];
+    ck_assert(time_of(12) == fake_algorithm_ms(0));
 }
 END_TEST
 
@@ -470,6 +530,9 @@ int main(void)
     tcase_add_test(tests, others_go_on_where_the_queue_would_be_full);
     tcase_add_test(tests, what_is_kept_is_done_again_with_what_is_there_then);
     tcase_add_test(tests, an_algorithm_is_sought_once_a_shape);
+    tcase_add_test(tests, the_fastest_algorithm_is_chosen);
+    tcase_add_test(tests, what_is_chosen_is_not_timed_again);
+    tcase_add_loop_test(tests, choices_that_do_not_fit_are_ignored, 0, MW_COUNT(strange));
     tcase_add_test(tests, other_alignment_is_another_shape);
     tcase_add_test(tests, every_call_has_its_own_bias);
     tcase_add_test(tests, there_may_be_any_number_of_shapes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* NCCL with one rank, which needs no second GPU: a communicator of one is made and settles, a
  * collective and a message to itself are done in time, and it ends. In a run, groups of one have no
- * communicator. */
+ * communicator. NCCL connects at first calls, before which the GPU is idle. */
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/nccl_comm.h"
 #include "runtime/mpi/transport.h"
@@ -54,7 +54,8 @@ static bool fill(Test *test, MwFault *fault)
     test->from = table->alloc(test->device, sizeof host, fault);
     test->to = table->alloc(test->device, sizeof host, fault);
     return test->from && test->to &&
-           table->copy_in(test->device, test->from, host, sizeof host, fault);
+           table->copy_in(test->device, test->from, host, sizeof host, fault) &&
+           table->synchronize(test->device, fault);
 }
 
 /* All that is under way is done, and `to` is what `from` is. */
@@ -71,7 +72,8 @@ static bool has_come(Test *test, const char *call, MwFault *fault)
     for (int i = 0; i < COUNT; i++)
         if (host[i] != (float)i)
             return mw_fault_set(fault, "%s: element %d is %g", call, i, host[i]);
-    return table->zero(test->device, test->to, sizeof host, fault);
+    return table->zero(test->device, test->to, sizeof host, fault) &&
+           table->synchronize(test->device, fault);
 }
 
 static bool reduce(Test *test, MwFault *fault)

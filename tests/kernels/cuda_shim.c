@@ -515,6 +515,36 @@ static bool next_round(void)
     return shim.block > 0;
 }
 
+/* Lets other streams do something while the launch is where it is: between rounds the stacks of all
+ * threads are copies, and the launches of others have the memory of this one, which is kept
+ * meanwhile. */
+static void pause_launch(void)
+{
+    const size_t static_bytes = (size_t)(shim.shared_end - shim.shared);
+    char *statics = malloc(static_bytes + 1), *dynamics = malloc(sizeof shared_bytes);
+    __typeof__(shim) *kept = malloc(sizeof *kept);
+    const CudaShimIndex thread = threadIdx, block = blockIdx, blocks = gridDim, threads = blockDim;
+    if (!statics || !dynamics || !kept)
+        abort();
+    copy(statics, shim.shared, static_bytes);
+    copy(dynamics, shared_bytes, sizeof shared_bytes);
+    *kept = shim;
+    for (int i = 0; i < MAX_THREADS; i++) {
+        shim.threads[i].stack = NULL;
+        shim.threads[i].capacity = 0;
+    }
+    cuda_shim_pause();
+    for (int i = 0; i < MAX_THREADS; i++)
+        free(shim.threads[i].stack);
+    shim = *kept;
+    copy(shim.shared, statics, static_bytes);
+    copy(shared_bytes, dynamics, sizeof shared_bytes);
+    threadIdx = thread, blockIdx = block, gridDim = blocks, blockDim = threads;
+    free(statics);
+    free(dynamics);
+    free(kept);
+}
+
 bool cuda_shim_next(void)
 {
     Thread *last = &shim.threads[threadIdx.x];
@@ -535,6 +565,8 @@ bool cuda_shim_next(void)
                 return true;
             resume(thread);
         }
+        if (cuda_shim_pauses && shim.block && cuda_shim_pauses())
+            pause_launch();
     } while (next_round());
     return false;
 }

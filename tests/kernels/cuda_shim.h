@@ -210,6 +210,11 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 void cuda_shim_queue(const char *kernel, void *stream, void (*run)(void *state), const void *state,
                      size_t bytes) __attribute__((weak));
 
+/* For programs whose streams are queues: does something of other streams, which may launch kernels;
+ * called between two rounds of a block, if the other says that something is to be done. */
+void cuda_shim_pause(void) __attribute__((weak));
+_Bool cuda_shim_pauses(void) __attribute__((weak));
+
 void cuda_shim_launch(const char *kernel, int grid, int block, int64_t bytes, void *frame,
                       char *shared, char *shared_end);
 void *cuda_shim_shared_bytes(void);

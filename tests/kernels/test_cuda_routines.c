@@ -2,6 +2,7 @@
 /* Routines of devices as CUDA kernels, run on the host, against plain loops. Attention has a test
  * of its own. */
 #include "runtime/cuda/conv_kernels.h"
+#include "runtime/cuda/epilogue.h"
 #include "runtime/cuda/routines.h"
 #include "tests/unit/order.h"
 #include "tests/unit/support.h"
@@ -45,6 +46,24 @@ START_TEST(parts_of_rows_are_found_and_scattered)
 }
 END_TEST
 
+/* Sizes of GPT-2 124M and 1.5B: rows, and columns that are added up. */
+static const struct {
+    int64_t rows, columns;
+} summed[] = {{8192, 768}, {8192, 2304}, {8192, 3072}, {16384, 1600}, {8192, 6400}, {8192, 50304}};
+
+/* Two blocks for each of 132 multiprocessors, and at least 8 rows a thread. */
+START_TEST(sums_of_rows_fill_a_gpu)
+{
+    const int64_t rows = summed[_i].rows, columns = summed[_i].columns;
+    const int64_t slices = mw_cuda_sum_slices(rows, columns);
+    const int64_t blocks = slices * mw_ceil_div(columns, MW_CUDA_SUM_COLUMNS);
+    ck_assert_int_ge(blocks, 264);
+    ck_assert_int_ge(rows / slices, 8 * MW_CUDA_SUM_ROWS);
+    ck_assert(slices == 1 ||
+              blocks * MW_CUDA_SUM_COLUMNS * (int64_t)sizeof(double) <= MW_CUDA_EPILOGUE_WORKSPACE);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_routines");
@@ -53,5 +72,6 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, images_are_convolved_and_pooled, 0, WINDOWS * MW_COUNT(types));
     tcase_add_loop_test(tests, parts_of_rows_are_found_and_scattered, 0, ORDERS * MW_COUNT(types));
+    tcase_add_loop_test(tests, sums_of_rows_fill_a_gpu, 0, MW_COUNT(summed));
     return run_suite(suite);
 }

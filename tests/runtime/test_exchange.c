@@ -3,6 +3,7 @@
  * that the results are known to the bit; each alone, and several done together. Run under mpirun:
  * test_exchange MESH WAY (ways.h). */
 #include "base/element.h"
+#include "base/vec.h"
 #include "tests/reference/combine.h"
 #include "tests/runtime/ways.h"
 
@@ -18,6 +19,9 @@ typedef struct {
     char *arena;           /* on the device */
     char *source, *result; /* [HALF_BYTES], on the host */
     int part;              /* that is looked at: sources of parts begin with different elements */
+    MwArena *memory;
+    MW_VEC(MwExchange) exchanges; /* of all cases, to connect for */
+    bool is_connected;
     int tests;
     bool failed;
 } Test;
@@ -185,6 +189,11 @@ static void run_case(Test *test, MwExchange exchange, int parts, bool in_place)
         source += exchanges[p].count * mw_type_bytes(exchange.type);
         destination += results[p] * mw_type_bytes(exchange.type);
     }
+    if (!test->is_connected) {
+        for (int p = 0; p < parts; p++)
+            mw_vec_push(test->memory, &test->exchanges, exchanges[p]);
+        return;
+    }
     for (test->part = 0; test->part < parts; test->part++)
         good = good && set_part(test, &exchanges[test->part], results[test->part], &fault);
     good = good && do_exchanges(test, exchanges, parts, &fault);
@@ -226,6 +235,15 @@ static void run_all(Test *test)
                                                       .combine = (MwCombine)combine});
 }
 
+/* As an executor does for the collectives of its plan. */
+static bool connect_all(Test *test, MwFault *fault)
+{
+    run_all(test);
+    test->is_connected = true;
+    return test->transport->table->connect(test->transport, test->device, test->exchanges.at,
+                                           test->exchanges.count, fault);
+}
+
 int main(int argc, char **argv)
 {
     MwArena *arena = mw_arena_new();
@@ -236,6 +254,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: test_exchange MESH WAY\n");
         return 2;
     }
+    test.memory = arena;
     test.source = mw_arena_alloc(arena, HALF_BYTES);
     test.result = mw_arena_alloc(arena, HALF_BYTES);
     if (way_open(arena, argv[2], &no_kernels, &test.transport, &test.device, &fault) &&
@@ -245,7 +264,7 @@ int main(int argc, char **argv)
          test.device->table->make_events(test.device, arena, 1, &fault)))
         test.arena =
             test.transport->table->alloc_arena(test.transport, test.device, 2 * HALF_BYTES, &fault);
-    if (!test.arena) {
+    if (!test.arena || !connect_all(&test, &fault)) {
         fprintf(stderr, "cannot start: %s\n", fault.text);
         return 1;
     }

@@ -221,6 +221,8 @@ static const struct {
     {MW_ROUTINE_GEMM_GELU_GRAD, 33, 64, 30, true, true, 1, 0, 0, MW_BF16, MW_BF16},
     {MW_ROUTINE_GEMM_SUM_A, 5, 7, 3, true, false, 1, 1, 0, MW_F32, MW_F32},
     {MW_ROUTINE_GEMM_SUM_A, 33, 40, 300, false, false, 1, 0, 3, MW_BF16, MW_F32},
+    {MW_ROUTINE_GEMM_SUM_A, 33, 4, 2100, false, false, 1, 0, 3, MW_F32, MW_F32},
+    {MW_ROUTINE_GEMM_SUM_B, 4, 40, 2049, true, false, 1, 0, 0, MW_BF16, MW_F32},
     {MW_ROUTINE_GEMM_SUM_B, 5, 7, 3, true, true, 1, 0, 1, MW_F32, MW_F32},
     {MW_ROUTINE_GEMM_SUM_B, 40, 33, 300, true, false, 1, 1, 0, MW_BF16, MW_F32},
     {MW_ROUTINE_GEMM_SUM_B, 40, 33, 30, true, false, 1, 0, 0, MW_BF16, MW_BF16},

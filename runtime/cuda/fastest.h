@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* Which of several ways to do one thing on a GPU takes the least time. */
+#ifndef MW_RUNTIME_CUDA_FASTEST_H
+#define MW_RUNTIME_CUDA_FASTEST_H
+
+#include "runtime/exec/fault.h"
+
+#include <cuda_runtime_api.h>
+
+/* Queues the work of way i on the stream. `*refused`: it cannot be done so, and nothing is queued.
+ * False after a fault. */
+typedef bool MwCudaWay(void *context, int i, bool *refused, MwFault *fault);
+
+/* Sets `*fastest` to the way that takes the least time, -1: all are refused. Of ways that take the
+ * same, it is the first. The host waits. */
+bool mw_cuda_fastest(cudaStream_t stream, int count, MwCudaWay *way, void *context, int *fastest,
+                     MwFault *fault);
+
+#endif

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A collective that is called right after a graph with collectives was launched: NCCL is told that
+ * none meets a graph, so that the call waits for it.
+ *
+ *     mpirun -n 2 test_mixing */
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/nccl_transport.h"
+#include "runtime/mpi/transport.h"
+
+#include <stdio.h>
+
+enum { COUNT = 64, TIMEOUT_S = 60, STEPS = 3 };
+
+typedef struct {
+    MwTransport *transport;
+    MwDevice *device;
+    MwExchange exchange;
+} Test;
+
+static bool exchange(const Test *test, MwFault *fault)
+{
+    const MwDeviceTable *device = test->device->table;
+    return device->record_event(test->device, MW_QUEUE_COMPUTE, 0, fault) &&
+           device->wait_event(test->device, MW_QUEUE_COMMUNICATION, 0, fault) &&
+           test->transport->table->exchange(test->transport, test->device, &test->exchange, 1,
+                                            fault) &&
+           device->record_event(test->device, MW_QUEUE_COMMUNICATION, 1, fault) &&
+           device->wait_event(test->device, MW_QUEUE_COMPUTE, 1, fault);
+}
+
+static bool open_test(Test *test, MwArena *arena, MwFault *fault)
+{
+    static const MwPlan no_kernels;
+    const MwMeshShape mesh = {.axis_count = 1, .size = {2}};
+    MwTransport *hosts = mw_transport_mpi_new(arena, false, fault);
+    test->device = mw_device_cuda_new(arena, &no_kernels, NULL, 1, fault);
+    test->transport = mw_transport_nccl_new(arena, hosts, TIMEOUT_S, fault);
+    if (!test->transport || !test->device->table->make_events(test->device, arena, 2, fault) ||
+        !test->transport->table->make_groups(test->transport, &mesh, 0, fault))
+        return false;
+    void *memory = test->transport->table->alloc_arena(test->transport, test->device,
+                                                       COUNT * sizeof(float), fault);
+    test->exchange = (MwExchange){.kind = MW_ALL_REDUCE,
+                                  .type = MW_F32,
+                                  .combine = MW_COMBINE_SUM,
+                                  .count = COUNT,
+                                  .source = memory,
+                                  .destination = memory};
+    return memory && test->transport->table->connect(test->transport, test->device, &test->exchange,
+                                                     1, fault);
+}
+
+static bool mix(const Test *test, MwFault *fault)
+{
+    const MwDeviceTable *device = test->device->table;
+    if (!device->begin_capture(test->device, fault) || !exchange(test, fault) ||
+        !device->end_capture(test->device, fault))
+        return false;
+    for (int step = 1; step <= STEPS; step++)
+        if (!device->replay(test->device, step, fault) ||
+            !test->transport->table->replayed(test->transport, test->device, fault) ||
+            !exchange(test, fault))
+            return false;
+    return device->synchronize(test->device, fault);
+}
+
+int main(void)
+{
+    MwArena *arena = mw_arena_new();
+    MwFault fault = {0};
+    Test test = {0};
+    const bool good = open_test(&test, arena, &fault) && mix(&test, &fault);
+    if (!good)
+        fprintf(stderr, "%s\n", fault.text);
+    if (test.transport->rank == 0)
+        printf("1..1\n%sok 1 - a call waits for graphs\n", good ? "" : "not ");
+    mw_transport_free(&test.transport, test.device);
+    mw_device_free(&test.device);
+    mw_arena_free(&arena);
+    return !good;
+}
