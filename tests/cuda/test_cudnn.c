@@ -72,7 +72,7 @@ static void check_shape(const Window *z)
         for (int r = 0; r < MW_COUNT(routines); r++) {
             MwKernelArg args[MW_CONV_ARGS];
             MwFault reason = {{0}};
-            MwCudnnConv conv;
+            MwCudnnPlan conv;
             window_args(routines[r], z, types[t], args);
             if (!mw_cudnn_conv_make(&conv, &target, routines[r], args, ALIGNMENT, MOST_BYTES,
                                     &reason)) /* an assertion writes to a file */
@@ -83,7 +83,7 @@ static void check_shape(const Window *z)
                 fprintf(stderr, "%s of %s: %lld bytes of workspace\n",
                         mw_routine_info(routines[r])->name, mw_type_name(types[t]),
                         (long long)conv.workspace_bytes);
-            mw_cudnn_conv_free(&conv);
+            mw_cudnn_plan_free(&conv);
         }
 }
 
