@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Who does the attention of a plan, cuDNN or our own kernels. The numbers are right whoever does
  * it. */
+#include "runtime/cuda/cudnn_sdpa.h"
 #include "runtime/cuda/device.h"
 #include "tests/unit/attention.h"
 #include "tests/unit/support.h"
@@ -152,6 +153,43 @@ START_TEST(cudnn_does_the_gradients_it_can)
 }
 END_TEST
 
+/* What is not asked of cuDNN, whatever algorithms it has. */
+START_TEST(cudnn_takes_usual_shapes)
+{
+    static const MwCudnnSdpa good = {
+        .is_causal = true,
+        .type = MW_BF16,
+        .b = 1,
+        .s = 40,
+        .t = 60,
+        .h = 2,
+        .g = 1,
+        .d = 128,
+        .q_row = 256,
+        .k_row = 128,
+        .v_row = 128,
+        .shift = 20,
+        .scale = 1,
+    };
+    MwCudnnSdpa bad[10];
+    ck_assert(mw_cudnn_sdpa_takes(&good));
+    for (int i = 0; i < MW_COUNT(bad); i++)
+        bad[i] = good;
+    bad[0].type = MW_F32;
+    bad[1].d = 136;
+    bad[2].d = 124;
+    bad[3].q_row = 260;
+    bad[4].k_row = 132;
+    bad[5].v_row = 132;
+    bad[6].shift = 19;
+    bad[7].t = 20, bad[7].shift = -20;
+    bad[8].s = 1, bad[8].shift = 59;
+    bad[9].t = 1, bad[9].shift = 0;
+    for (int i = 0; i < MW_COUNT(bad); i++)
+        ck_assert_msg(!mw_cudnn_sdpa_takes(&bad[i]), "shape %d", i);
+}
+END_TEST
+
 /* cuDNN knows what a plan has. */
 START_TEST(what_is_not_in_the_plan_is_ours)
 {
@@ -201,6 +239,7 @@ int main(void)
     tcase_add_loop_test(tests, the_numbers_are_right, 0, MW_COUNT(cases));
     tcase_add_loop_test(tests, cudnn_does_what_it_can, 0, MW_COUNT(cases));
     tcase_add_loop_test(tests, cudnn_does_the_gradients_it_can, 0, MW_COUNT(cases));
+    tcase_add_test(tests, cudnn_takes_usual_shapes);
     tcase_add_test(tests, what_is_not_in_the_plan_is_ours);
     tcase_add_test(tests, a_window_is_ours);
     tcase_add_test(tests, a_stray_operand_is_ours);
