@@ -9,9 +9,10 @@
 #include <string.h>
 
 /* Bytes that a plan may work in, a limit per GPU: 512 MiB. The gradient stores b h s t elements of
- * 16 bits there (`SHOW_CUDNN=1 build/tests/cuda/test_cudnn`): 402 MB for GPT-2 124M with 16 x 1024
- * tokens, 419 MB for 1.5B with 8 x 1024. Calls that need more are cut along the batch. More takes
- * fewer launches, less leaves memory to larger batches. The effect on speed is not measured. */
+ * 16 bits there: 402 MB for GPT-2 124M with 16 x 1024 tokens, 419 MB for 1.5B with 8 x 1024, as
+ * SHOW_CUDNN=1 LD_LIBRARY_PATH=build/tests/cuda/driver build/tests/cuda/test_cudnn shows. Calls
+ * that need more are cut along the batch. More takes fewer launches, less leaves memory to larger
+ * batches. The effect on speed is not measured. */
 enum { MOST_WORKSPACE = 512 << 20 };
 
 /* The first version that rightly takes any number of keys, also when a graph is launched anew
@@ -83,13 +84,14 @@ static const Known *find(const MwCudaAttention *attention, const MwCudnnSdpa *sh
 
 /* ---- Preparation ---- */
 
-/* Cuts the batch into the fewest parts of which one fits the workspace; false: there are none. */
+/* Cuts the batch of a gradient into the fewest parts of which one fits the workspace; false: there
+ * are none. The forward pass works in next to nothing. */
 static bool make_parts(Known *known, const MwCudnnTarget *target)
 {
     const MwCudnnSdpa *whole = &known->shape;
     const int64_t bytes = whole->is_gradient ? whole->h * whole->s * whole->t * 2 : 0; /* of one */
     MwFault ignored;
-    for (int64_t parts = 1; parts <= whole->b; parts++) {
+    for (int64_t parts = 1; parts <= (whole->is_gradient ? whole->b : 1); parts++) {
         MwCudnnSdpa part = *whole;
         part.b = whole->b / parts;
         if (whole->b % parts == 0 && part.b * bytes <= MOST_WORKSPACE &&
