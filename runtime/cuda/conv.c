@@ -26,7 +26,7 @@ typedef struct {
 
 typedef struct {
     Shape shape;
-    MwCudnnConv conv; /* without a plan: by kernels */
+    MwCudnnPlan conv; /* without a plan: by kernels */
 } Known;
 
 struct MwCudaConv {
@@ -95,7 +95,7 @@ static bool make_room(MwCudaConv *conv, int64_t bytes, MwFault *fault)
 
 /* False if the shape is left to the kernels. */
 static bool choose_algorithm(MwCudaConv *conv, const Shape *shape, const MwKernelArg *args,
-                             MwCudnnConv *chosen)
+                             MwCudnnPlan *chosen)
 {
     MwFault reason = {{0}};
     if (conv->known.count == 0)
@@ -115,7 +115,7 @@ static const Known *add_shape(MwCudaConv *conv, const Shape *shape, const MwKern
     Known known = {.shape = *shape};
     if (choose_algorithm(conv, shape, args, &known.conv) &&
         !make_room(conv, copy_bytes(args) + known.conv.workspace_bytes, fault)) {
-        mw_cudnn_conv_free(&known.conv);
+        mw_cudnn_plan_free(&known.conv);
         return NULL;
     }
     mw_vec_push(conv->arena, &conv->known, known);
@@ -239,7 +239,7 @@ void mw_cuda_conv_free(MwCudaConv **conv)
     if (!*conv)
         return;
     for (int i = 0; i < (*conv)->known.count; i++)
-        mw_cudnn_conv_free(&(*conv)->known.at[i].conv);
+        mw_cudnn_plan_free(&(*conv)->known.at[i].conv);
     if ((*conv)->workspace)
         cudaFree((*conv)->workspace);
     if ((*conv)->handle)

@@ -16,8 +16,17 @@ static bool find(void *handle, const char *name, void **function)
     return *function || mw_fault_set(&trouble, "cuDNN: %s", dlerror());
 }
 
+/* cuDNN compiles kernels of attention by NVRTC, which it looks up by name where the system has its
+ * libraries. It stands with those of the toolkit, where programs of meshwright look; once loaded it
+ * is found. Without it there is no attention by cuDNN. */
+static void load_nvrtc(void)
+{
+    dlopen(MW_NVRTC_NAME, RTLD_LAZY | RTLD_LOCAL);
+}
+
 static void load(void)
 {
+    load_nvrtc();
     void *handle = dlopen("libcudnn.so.9", RTLD_LAZY | RTLD_LOCAL);
     if (!handle)
         mw_fault_set(&trouble, "cuDNN: %s", dlerror());

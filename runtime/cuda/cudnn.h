@@ -21,6 +21,7 @@ typedef void *cudnnBackendDescriptor_t;
 
 /* X(result, name, parameters) */
 #define MW_CUDNN_FUNCTIONS(X)                                                                      \
+    X(size_t, cudnnGetVersion, (void))                                                             \
     X(int, cudnnCreate, (cudnnHandle_t * handle))                                                  \
     X(int, cudnnDestroy, (cudnnHandle_t handle))                                                   \
     X(int, cudnnSetStream, (cudnnHandle_t handle, cudaStream_t stream))                            \

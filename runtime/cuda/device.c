@@ -5,10 +5,11 @@
  * that the process copies one while the GPU copies the other.
  *
  * Memory: the pinned buffers, the number of the step (on the GPU, and pinned), the workspaces of
- * gemm.h and conv.h, and what the transport and the executor request, which is the arena and host
- * memory for the inputs. */
+ * gemm.h, conv.h and attention.h, and what the transport and the executor request, which is the
+ * arena and host memory for the inputs. */
 #include "runtime/cuda/device.h"
 
+#include "runtime/cuda/attention.h"
 #include "runtime/cuda/conv.h"
 #include "runtime/cuda/cublaslt.h"
 #include "runtime/cuda/error.h"
@@ -57,6 +58,7 @@ typedef struct {
     cudaEvent_t ran[RUN_EVENTS]; /* recorded in turn after every RUN_CALLS calls */
     MwCudaGemm *gemm;
     MwCudaConv *conv;
+    MwCudaAttention *attention;
 } Cuda;
 
 cudaStream_t mw_device_cuda_stream(const MwDevice *device, MwQueue queue)
@@ -308,6 +310,12 @@ static bool run_conv(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
                             call->args, fault);
 }
 
+static bool run_sdpa(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
+{
+    return mw_cuda_attention_run(((Cuda *)device)->attention, (MwRoutine)call->instr->target,
+                                 call->operands, call->args, fault);
+}
+
 static bool run_zero(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     return cuda_zero(device, call->operands[0], call->args[0].i, fault);
@@ -394,6 +402,7 @@ static void cuda_destroy(MwDevice *device)
     cuda_drop_capture(device);
     mw_cuda_gemm_free(&cuda->gemm);
     mw_cuda_conv_free(&cuda->conv);
+    mw_cuda_attention_free(&cuda->attention);
     for (int i = 0; i < PINNED_BUFFERS; i++) {
         if (cuda->pinned[i].done)
             cudaEventDestroy(cuda->pinned[i].done);
@@ -527,7 +536,9 @@ static bool make_ready(Cuda *cuda, MwArena *arena, MwFault *fault)
         cuda->conv = mw_cuda_conv_new(arena, cuda->plan, cuda->stream, fault);
     if (cuda->conv)
         cuda->base.warning = mw_cuda_conv_warning(cuda->conv);
-    return cuda->conv != NULL;
+    if (cuda->conv)
+        cuda->attention = mw_cuda_attention_new(arena, cuda->plan, cuda->stream, fault);
+    return cuda->attention != NULL;
 }
 
 MwDevice *mw_device_cuda_new(MwArena *arena, const MwPlan *plan, const MwKernelEntry *kernels,

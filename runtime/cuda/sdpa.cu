@@ -17,6 +17,7 @@
  * none for 8.0, so that 3 blocks fit on a multiprocessor; for others at most 255 registers with
  * nothing spilled, 2 blocks. 52 KiB of shared memory. */
 #include "runtime/cuda/sdpa_bf16.h"
+#include "runtime/cuda/sdpa_kernels.h"
 #include "runtime/cuda/sdpa_tiles_f32.h"
 
 enum { ROWS = 8, THREADS = TILE / ROWS * COLUMNS };

@@ -19,6 +19,7 @@
  * multiprocessor, and 52 KiB of shared memory. dk and dv of heads over 64 spill 4 bytes for
  * 9.0; the others spill nothing. */
 #include "runtime/cuda/sdpa_bf16.h"
+#include "runtime/cuda/sdpa_kernels.h"
 #include "runtime/cuda/sdpa_tiles_f32.h"
 
 enum { ROWS = 4, THREADS = TILE / ROWS * COLUMNS, WARPS = THREADS / 32 };
@@ -39,6 +40,16 @@ static __global__ void sdpa_delta(const void *__restrict__ out, const void *__re
         sum += __shfl_xor_sync(0xffffffff, sum, lanes);
     if (row < rows && threadIdx.x % 32 == 0)
         delta[row] = sum;
+}
+
+/* A thread does one of `count` elements. */
+static __global__ void sdpa_lse_by_head(const float *__restrict__ lse, float *__restrict__ to,
+                                        int64_t count, int s, int h)
+{
+    const int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    const int64_t head = i / s, row = i % s;
+    if (i < count)
+        to[i] = lse[(head / h * s + row) * h + head % h];
 }
 
 /* Caps scores, and multiplies the gradients of their probabilities by the derivatives. */
@@ -497,6 +508,14 @@ MW_C_BEGIN
 void mw_cuda_sdpa_grad(void *const *operands, const MwKernelArg *args, void *stream)
 {
     run(operands, NULL, operands + 6, args, stream);
+}
+
+void mw_cuda_sdpa_lse_by_head(const float *lse, float *to, const MwKernelArg *args, void *stream)
+{
+    const int s = (int)args[MW_SDPA_S].i, h = (int)args[MW_SDPA_H].i;
+    const int64_t count = args[MW_SDPA_B].i * s * h;
+    MW_LAUNCH(sdpa_lse_by_head, (count + THREADS - 1) / THREADS, THREADS, stream,
+              (lse, to, count, s, h));
 }
 
 void mw_cuda_sdpa_masked_grad(void *const *operands, const MwKernelArg *args, void *stream)

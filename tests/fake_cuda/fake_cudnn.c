@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* cuDNN's graph API on plain loops, for convolutions. A descriptor is refused that lacks an
- * attribute or whose parts do not go together. Of the algorithms that are listed some must not be
- * chosen, as their notes or their workspace say, and compute something else. All operands have one
- * type, as cuDNN 9.28 wants it for an H100.
+/* cuDNN's graph API on plain loops, for convolutions and attention. A descriptor is refused that
+ * lacks an attribute or whose parts do not go together. Of the algorithms that are listed some must
+ * not be chosen, as their notes or their workspace say, and compute something else. All operands of
+ * a convolution have one type, as cuDNN 9.28 wants it for an H100.
  *
- * FAKE_CUDNN=none: the library is not there. */
+ * FAKE_CUDNN=none: the library is not there. FAKE_CUDNN_VERSION: its version, 91900 if that is not
+ * set. FAKE_CUDNN_BYTES: what gradients of attention work in besides, for one of the batch. */
 #include "tests/fake_cuda/fake_cudnn.h"
 
 #include "tests/fake_cuda/fake.h"
@@ -58,6 +59,8 @@ static int destroy_descriptor(cudnnBackendDescriptor_t descriptor)
 
 static int64_t element_bytes(int type)
 {
+    if (type == CUDNN_TYPE_BOOLEAN)
+        return 1;
     return type == CUDNN_TYPE_INT64 || type == CUDNN_TYPE_BACKEND_DESCRIPTOR ||
                    type == CUDNN_TYPE_HANDLE || type == CUDNN_TYPE_VOID_PTR
                ? 8
@@ -89,18 +92,32 @@ static int finalize(cudnnBackendDescriptor_t descriptor)
 
 static bool has_one_type(const FakeDescriptor *graph)
 {
-    const FakeDescriptor *operation = fake_part(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);
+    const FakeDescriptor *operation = fake_operation(graph, 0);
     const FakeNames names = fake_names(operation);
     const int type = fake_enum(fake_part(operation, names.x), CUDNN_ATTR_TENSOR_DATA_TYPE);
     return type == fake_enum(fake_part(operation, names.filter), CUDNN_ATTR_TENSOR_DATA_TYPE) &&
            type == fake_enum(fake_part(operation, names.y), CUDNN_ATTR_TENSOR_DATA_TYPE);
 }
 
+static bool is_supported(const FakeDescriptor *graph)
+{
+    return fake_is_of_sdpa(fake_operation(graph, 0)->type) ? fake_sdpa_is_supported(graph)
+                                                           : has_one_type(graph);
+}
+
+/* Bytes that the algorithm of a configuration works in. */
+static int64_t workspace_of(const FakeDescriptor *config)
+{
+    const FakeDescriptor *graph = fake_part(config, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    const int64_t bytes = fake_algorithms[config->algorithm].workspace_bytes;
+    return fake_is_of_sdpa(fake_operation(graph, 0)->type) ? bytes + fake_sdpa_bytes(graph) : bytes;
+}
+
 static int list_configs(const FakeDescriptor *list, int64_t wanted, int64_t *count, void *elements)
 {
     const int mode = fake_enum(list, CUDNN_ATTR_ENGINEHEUR_MODE);
     *count = 0;
-    if (!has_one_type(fake_part(list, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)))
+    if (!is_supported(fake_part(list, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH)))
         return CUDNN_STATUS_SUCCESS;
     for (int i = 0; i < FAKE_ALGORITHMS && *count < wanted; i++)
         if (fake_algorithms[i].mode == mode) {
@@ -139,8 +156,7 @@ static int get_attribute(cudnnBackendDescriptor_t descriptor, int name, int type
         return CUDNN_STATUS_SUCCESS;
     }
     if (name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE && type == CUDNN_TYPE_INT64) {
-        const FakeDescriptor *config = fake_part(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
-        *(int64_t *)elements = fake_algorithms[config->algorithm].workspace_bytes;
+        *(int64_t *)elements = workspace_of(fake_part(d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
         return CUDNN_STATUS_SUCCESS;
     }
     return CUDNN_STATUS_BAD_PARAM;
@@ -167,6 +183,34 @@ static int set_stream(cudnnHandle_t handle, cudaStream_t stream)
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* ---- Calls ---- */
+
+static int execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                   cudnnBackendDescriptor_t pack)
+{
+    const FakeDescriptor *p = plan, *given = pack;
+    MAY_FAIL("cudnnBackendExecute", CUDNN_STATUS_EXECUTION_FAILED);
+    if (!p->is_final || !given->is_final)
+        return CUDNN_STATUS_BAD_PARAM;
+    const FakeDescriptor *config = fake_part(p, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+    const FakeCall call = {.graph = fake_part(config, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH),
+                           .pack = given,
+                           .algorithm = config->algorithm,
+                           .bytes = workspace_of(config)};
+    const bool good = fake_is_of_sdpa(fake_operation(call.graph, 0)->type)
+                          ? fake_attend(handle->stream, &call)
+                          : fake_convolve(handle->stream, &call);
+    return good ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_BAD_PARAM;
+}
+
+/* ---- The library ---- */
+
+static size_t version(void)
+{
+    const char *wanted = getenv("FAKE_CUDNN_VERSION");
+    return wanted ? (size_t)atol(wanted) : 91900;
+}
+
 static const char *error_string(int status)
 {
     switch (status) {
@@ -190,6 +234,7 @@ static void last_error_string(char *text, size_t bytes)
 /* ---- Loading ---- */
 
 MwCudnn mw_cudnn = {
+    .cudnnGetVersion = version,
     .cudnnCreate = create_handle,
     .cudnnDestroy = destroy_handle,
     .cudnnSetStream = set_stream,
@@ -200,7 +245,7 @@ MwCudnn mw_cudnn = {
     .cudnnBackendFinalize = finalize,
     .cudnnBackendSetAttribute = set_attribute,
     .cudnnBackendGetAttribute = get_attribute,
-    .cudnnBackendExecute = fake_cudnn_execute,
+    .cudnnBackendExecute = execute,
 };
 
 bool mw_cudnn_load(MwFault *reason)

@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/cudnn.h"
 
-enum { FAKE_MOST_SET = 10, FAKE_VALUE_BYTES = 64, FAKE_MOST_DIMS = 5 };
+enum { FAKE_MOST_SET = 10, FAKE_VALUE_BYTES = 256, FAKE_MOST_DIMS = 5 };
 
 struct cudnnContext {
     cudaStream_t stream;
@@ -46,12 +46,37 @@ const FakeAttribute *fake_find(const FakeDescriptor *d, int name);
 int64_t fake_int(const FakeDescriptor *d, int name, int i);
 int fake_enum(const FakeDescriptor *d, int name);
 const FakeDescriptor *fake_part(const FakeDescriptor *d, int name);
+/* The i-th part of an attribute, and whether the attribute has that type and number of values. */
+const FakeDescriptor *fake_part_of(const FakeDescriptor *d, int name, int i);
+bool fake_has(const FakeDescriptor *d, int name, int type, int64_t count);
 
 /* Whether the library would finalize it: nothing is missing, and its parts go together. */
 bool fake_is_complete(const FakeDescriptor *d);
 
-/* cudnnBackendExecute */
-int fake_cudnn_execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
-                       cudnnBackendDescriptor_t pack);
+/* Whether a descriptor is an operation of graphs of attention, or a part of one; and whether it is
+ * complete. */
+bool fake_is_of_sdpa(int type);
+bool fake_sdpa_is_complete(const FakeDescriptor *d);
+/* Whether the library has algorithms for a graph of such operations, and how many bytes these work
+ * in besides their own. */
+bool fake_sdpa_is_supported(const FakeDescriptor *graph);
+int64_t fake_sdpa_bytes(const FakeDescriptor *graph);
+
+/* The operations of a graph, and the address of a tensor in a pack; NULL: there is none, or it is
+ * not aligned. */
+int fake_operations(const FakeDescriptor *graph);
+const FakeDescriptor *fake_operation(const FakeDescriptor *graph, int i);
+void *fake_pointer(const FakeDescriptor *pack, const FakeDescriptor *tensor);
+
+/* What an execution plan does with a pack whose workspace has `bytes`. */
+typedef struct {
+    const FakeDescriptor *graph, *pack;
+    int algorithm;
+    int64_t bytes;
+} FakeCall;
+
+/* Queue the work of a call; false: something is missing in the pack. */
+bool fake_convolve(cudaStream_t stream, const FakeCall *call);
+bool fake_attend(cudaStream_t stream, const FakeCall *call);
 
 #endif

@@ -137,20 +137,6 @@ static bool convolve(void *state)
     return true;
 }
 
-static void *pointer_of(const FakeDescriptor *pack, const FakeDescriptor *tensor)
-{
-    const int64_t id = fake_int(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, 0);
-    void *const *pointers =
-        (void *const *)fake_find(pack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS)->value;
-    for (int i = 0; i < 3; i++)
-        if (fake_int(pack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, i) == id &&
-            (uintptr_t)pointers[i] %
-                    (uintptr_t)fake_int(tensor, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, 0) ==
-                0)
-            return pointers[i];
-    return NULL;
-}
-
 static void copy_dims(int64_t to[FAKE_MOST_DIMS], const FakeDescriptor *d, int name)
 {
     const FakeAttribute *from = fake_find(d, name);
@@ -166,9 +152,9 @@ static Work work_of(const FakeDescriptor *operation, const FakeDescriptor *pack)
     Work work = {.operation = operation->type,
                  .type = element_type(x),
                  .space = (int)fake_int(windows, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 0),
-                 .x = pointer_of(pack, x),
-                 .filter = pointer_of(pack, filter),
-                 .y = pointer_of(pack, y),
+                 .x = fake_pointer(pack, x),
+                 .filter = fake_pointer(pack, filter),
+                 .y = fake_pointer(pack, y),
                  .workspace =
                      *(void *const *)fake_find(pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE)->value};
     copy_dims(work.x_dims, x, CUDNN_ATTR_TENSOR_DIMENSIONS);
@@ -180,20 +166,12 @@ static Work work_of(const FakeDescriptor *operation, const FakeDescriptor *pack)
     return work;
 }
 
-int fake_cudnn_execute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
-                       cudnnBackendDescriptor_t pack)
+bool fake_convolve(cudaStream_t stream, const FakeCall *call)
 {
-    const FakeDescriptor *p = plan, *given = pack;
-    if (fake_fault("cudnnBackendExecute") == FAKE_FAIL)
-        return CUDNN_STATUS_EXECUTION_FAILED;
-    if (!p->is_final || !given->is_final)
-        return CUDNN_STATUS_BAD_PARAM;
-    const FakeDescriptor *config = fake_part(p, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
-    const FakeDescriptor *graph = fake_part(config, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-    Work work = work_of(fake_part(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS), given);
-    work.algorithm = config->algorithm;
+    Work work = work_of(fake_operation(call->graph, 0), call->pack);
+    work.algorithm = call->algorithm;
     if (!work.x || !work.filter || !work.y || !work.workspace)
-        return CUDNN_STATUS_BAD_PARAM;
-    fake_queue(handle->stream, convolve, &work, sizeof work);
-    return CUDNN_STATUS_SUCCESS;
+        return false;
+    fake_queue(stream, convolve, &work, sizeof work);
+    return true;
 }

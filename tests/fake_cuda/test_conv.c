@@ -16,7 +16,6 @@ static const MwRoutine routines[ROUTINES] = {MW_ROUTINE_CONV, MW_ROUTINE_CONV_TR
 /* A plan of convolutions of one shape, and a device that has prepared them. */
 typedef struct {
     MwArena *arena;
-    MwPlan plan;
     MwDevice *device;
     MwFault fault;
 } Prepared;
@@ -24,22 +23,12 @@ typedef struct {
 static Prepared prepare(const Window *z)
 {
     Prepared p = {.arena = mw_arena_new()};
-    MwPlanInstr *instrs = MW_NEW(p.arena, MwPlanInstr, ROUTINES);
+    Call calls[ROUTINES];
     for (int i = 0; i < ROUTINES; i++) {
-        MwKernelArg args[MW_CONV_ARGS];
-        window_args(routines[i], z, MW_F32, args);
-        instrs[i] = (MwPlanInstr){.kind = MW_INSTR_ROUTINE, .target = (int)routines[i]};
-        instrs[i].arg_count = MW_CONV_ARGS;
-        instrs[i].args = MW_NEW(p.arena, MwPlanArg, MW_CONV_ARGS);
-        for (int k = 0; k < MW_CONV_ARGS; k++)
-            instrs[i].args[k].i = args[k].i;
+        calls[i].routine = routines[i];
+        window_args(routines[i], z, MW_F32, calls[i].args);
     }
-    MwPlanProgram *program = MW_NEW(p.arena, MwPlanProgram, 1);
-    *program = (MwPlanProgram){.name = "forward", .instrs = instrs, .instr_count = ROUTINES};
-    MwPlanMesh *mesh = MW_NEW(p.arena, MwPlanMesh, 1);
-    *mesh = (MwPlanMesh){.programs = program, .program_count = 1};
-    p.plan = (MwPlan){.meshes = mesh, .mesh_count = 1};
-    p.device = mw_device_cuda_new(p.arena, &p.plan, NULL, 1, &p.fault);
+    p.device = mw_device_cuda_new(p.arena, call_plan(p.arena, calls, ROUTINES), NULL, 1, &p.fault);
     return p;
 }
 

@@ -2,6 +2,7 @@
 /* Attention as CUDA kernels, run on the host with threads in two orders, against plain loops in
  * double precision; and that its bits do not depend on the order. */
 #include "runtime/cuda/routines.h"
+#include "runtime/cuda/sdpa_kernels.h"
 #include "tests/unit/attention.h"
 #include "tests/unit/support.h"
 

@@ -115,3 +115,31 @@ void call_release(Call *call)
         free(call->operands[i]);
     }
 }
+
+static MwPlanInstr instr_of(MwArena *arena, const Call *call)
+{
+    const MwRoutineInfo *info = mw_routine_info(call->routine);
+    MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = (int)call->routine};
+    instr.arg_count = info->int_count + info->float_count;
+    instr.args = MW_NEW(arena, MwPlanArg, instr.arg_count);
+    for (int i = 0; i < info->int_count; i++)
+        instr.args[i] = (MwPlanArg){.kind = MW_ARG_INT, .i = call->args[i].i};
+    for (int i = info->int_count; i < instr.arg_count; i++)
+        instr.args[i] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = call->args[i].f};
+    return instr;
+}
+
+MwPlan *call_plan(MwArena *arena, const Call *calls, int count)
+{
+    MwPlan *plan = MW_NEW(arena, MwPlan, 1);
+    MwPlanInstr *instrs = MW_NEW(arena, MwPlanInstr, count);
+    plan->mesh_count = 1;
+    plan->meshes = MW_NEW(arena, MwPlanMesh, 1);
+    plan->meshes->program_count = 1;
+    plan->meshes->programs = MW_NEW(arena, MwPlanProgram, 1);
+    *plan->meshes->programs =
+        (MwPlanProgram){.name = "calls", .instrs = instrs, .instr_count = count};
+    for (int i = 0; i < count; i++)
+        instrs[i] = instr_of(arena, &calls[i]);
+    return plan;
+}

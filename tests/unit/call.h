@@ -4,6 +4,7 @@
 #define MW_TESTS_UNIT_CALL_H
 
 #include "base/tensor.h"
+#include "runtime/plan/plan.h"
 #include "runtime/plan/routine.h"
 
 /* Operands with exactly the bytes that a call reaches; the ends are checked by sanitizers and by
@@ -32,6 +33,9 @@ void call_allocate(Call *call);
 float *call_floats(const Call *call, int operand);
 /* Checks that nothing was written behind the operands, and frees them. */
 void call_release(Call *call);
+
+/* A plan of one mesh whose one program makes the calls. */
+MwPlan *call_plan(MwArena *arena, const Call *calls, int count);
 
 /* Runs a call on the device that is tested. */
 typedef void RunCall(Call *call);

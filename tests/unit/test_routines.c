@@ -12,16 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs the call on the device, on copies of the operands and of what stands behind them. */
+/* Runs the call on the device, as that of a plan, on copies of the operands and of what stands
+ * behind them. */
 static bool try(Call *call, bool *is_host, MwFault *fault)
 {
-    static const MwPlan no_kernels;
     const MwPlanInstr instr = {.kind = MW_INSTR_ROUTINE, .target = (int)call->routine};
     void *operands[MW_ROUTINE_MAX_OPERANDS];
     const MwDeviceCall on_device = {&instr, operands, call->bytes, call->args};
     const int count = mw_routine_info(call->routine)->operand_count;
     MwArena *arena = mw_arena_new();
-    MwDevice *device = tested_device_new(arena, &no_kernels, NULL, fault);
+    MwDevice *device = tested_device_new(arena, call_plan(arena, call, 1), NULL, fault);
     bool good = device != NULL;
     *is_host = device && device->is_host;
     int held = 0;
@@ -365,16 +365,24 @@ START_TEST(sdpa_is_softmax_attention_and_has_its_gradient)
 }
 END_TEST
 
-START_TEST(sdpa_gives_the_same_bits_every_time)
+/* Of all that a routine writes. */
+static void check_same_bits(MwRoutine routine, const Attention *z, MwType type)
 {
-    const Attention *z = &attentions[3];
-    Call first = attention_call(MW_ROUTINE_SDPA, z, MW_F32),
-         second = attention_call(MW_ROUTINE_SDPA, z, MW_F32);
+    Call first = attention_call(routine, z, type), second = attention_call(routine, z, type);
+    const char *accesses = mw_routine_info(routine)->accesses;
     run(&first);
     run(&second);
-    ck_assert_mem_eq(first.operands[3], second.operands[3], (size_t)first.bytes[3]);
+    for (int i = 0; accesses[i]; i++)
+        if (accesses[i] == 'w')
+            ck_assert_mem_eq(first.operands[i], second.operands[i], (size_t)first.bytes[i]);
     call_release(&first);
     call_release(&second);
+}
+
+START_TEST(sdpa_gives_the_same_bits_every_time)
+{
+    check_same_bits(MW_ROUTINE_SDPA, &attentions[3], MW_F32);
+    check_same_bits(MW_ROUTINE_SDPA_GRAD, &attentions[3], MW_F32);
 }
 END_TEST
 
@@ -388,6 +396,28 @@ START_TEST(attention_in_bf16_is_for_gpus)
     if (is_host)
         ck_assert_str_eq(fault.text, "sdpa takes f32 alone on this backend");
     call_release(&call);
+}
+END_TEST
+
+/* Whether a device may have faster ways for a shape than those that take all of them. */
+static bool is_usual(const Attention *z)
+{
+    return z->d % 8 == 0 && z->d <= 128 && z->pad % 8 == 0 && !z->mask && !z->window &&
+           z->soft_cap == 0;
+}
+
+START_TEST(attention_in_halves_has_its_gradient)
+{
+    Call call = attention_call(MW_ROUTINE_SDPA, &attentions[1], MW_BF16);
+    MwFault fault = {0};
+    bool is_host;
+    const bool is_for_halves = try(&call, &is_host, &fault);
+    call_release(&call);
+    if (!is_for_halves || !is_usual(&attentions[_i]))
+        return;
+    attention_check(&attentions[_i], MW_BF16, run, 1e-2);
+    attention_check(&attentions[_i], MW_F16, run, 2e-3);
+    check_same_bits(MW_ROUTINE_SDPA_GRAD, &attentions[_i], MW_BF16);
 }
 END_TEST
 
@@ -586,6 +616,7 @@ int main(void)
     tcase_add_loop_test(attention, sdpa_is_softmax_attention_and_has_its_gradient, 0, ATTENTIONS);
     tcase_add_test(attention, sdpa_gives_the_same_bits_every_time);
     tcase_add_test(attention, attention_in_bf16_is_for_gpus);
+    tcase_add_loop_test(attention, attention_in_halves_has_its_gradient, 0, ATTENTIONS);
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_gemm, 0, MW_COUNT(wrong_gemms));
     tcase_add_loop_test(tests, extents_refuse_batches_of_more_than_products, 0, MW_COUNT(finished));
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
