@@ -248,6 +248,7 @@ MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId id, const MwShardingRule
         work = stream_work(&query);
         if (node->operand_count == 2)
             work_product(&query, &work);
+        work.type = mw_product_type(graph, work.type);
         return work;
     case MW_LOWER_LIBRARY:
         work = stream_work(&query);

@@ -32,6 +32,11 @@ MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like)
     return graph;
 }
 
+MwType mw_product_type(const MwGraph *graph, MwType type)
+{
+    return mw_type_stored(graph->precision) == type ? graph->precision : type;
+}
+
 /* The default of an attribute: 0, false, "", the empty list, no type or no spec. */
 static MwAttr default_attr(MwInterner *interner, MwAttrKey key)
 {

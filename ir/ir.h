@@ -208,9 +208,11 @@ typedef struct {
     MwOutputs rates;
     MW_VEC(MwTrain) trains; /* the train statements of the model; none: it is for inference */
     uint64_t source_hash;   /* of the files that it was read from; 0: of none */
-    MwType precision;       /* for the pass precision: type of contractions; F32: all types stay */
-    MwOrigin origin;        /* of the nodes added next; the code that adds them sets it */
-    MwPhase phase;          /* of the nodes added next; the code that adds them sets it */
+    /* of contractions. A type of 16 bits is applied by the pass precision, which leaves F32 here;
+     * TF32 stays, and codegen applies it (mw_product_type) */
+    MwType precision;
+    MwOrigin origin; /* of the nodes added next; the code that adds them sets it */
+    MwPhase phase;   /* of the nodes added next; the code that adds them sets it */
 } MwGraph;
 
 /* An empty graph in `arena`. `interner` must outlive it. */
@@ -218,6 +220,9 @@ MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
 /* A new graph with the name, repeats, precision, train statements and roles of axes of `like`,
  * without metrics. */
 MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like);
+
+/* What a contraction takes operands of `type` as. */
+MwType mw_product_type(const MwGraph *graph, MwType type);
 
 /* A node to be added. */
 typedef struct {

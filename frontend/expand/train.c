@@ -180,8 +180,8 @@ void mw_statement_precision(MwExpander *ex, const MwStatement *statement)
     if (ex->precision.source) {
         mw_expand_note(ex, ex->precision, "the first is here");
         mw_expand_error(ex, statement->span, "a model has one precision");
-    } else if (!mw_type_parse(statement->precision.text, &type) || !mw_type_is_float(type)) {
-        mw_expand_error(ex, statement->span, "a precision is f32, bf16 or f16, not '%s'",
+    } else if (!mw_product_parse(statement->precision.text, &type)) {
+        mw_expand_error(ex, statement->span, "a precision is f32, tf32, bf16 or f16, not '%s'",
                         statement->precision.text);
     } else {
         ex->precision = statement->span;

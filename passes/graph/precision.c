@@ -213,7 +213,7 @@ static MwGraph *in_halves(const MwGraph *graph)
 bool mw_pass_precision(MwCompilation *compilation, MwDiags *diags)
 {
     const MwGraph *graph = compilation->graph;
-    if (graph->precision == MW_F32)
+    if (!mw_type_is_half(graph->precision))
         return true;
     if (mw_graph_has_phase(graph, MW_PHASE_BACKWARD)) {
         mw_diag_error(diags, mw_span_none(),

@@ -124,7 +124,7 @@ static int64_t gemm_bytes(const MwKernelArg *args, const GemmOperand *operand)
 
 static bool gemm_takes(int64_t type, int64_t c_type)
 {
-    return (type == MW_F32 && c_type == MW_F32) ||
+    return ((type == MW_F32 || type == MW_TF32) && c_type == MW_F32) ||
            (is_half(type) && (c_type == MW_F32 || c_type == type));
 }
 
