@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Precision: applies `precision bf16` or `precision f16` to the types of values.
  *
- * In:  a model that is not differentiated, and graph->precision, the type of its contractions.
+ * In:  a model that is not differentiated, and graph->precision, the type of its contractions. The
+ *      scale of the loss is a matter of differentiate and update; tf32 one of codegen.
  * Out: if that is a type of 16 bits, here *half*, the same model with casts; graph->precision is
  *      f32, so nothing remains to apply.
  *
