@@ -117,6 +117,7 @@ static double node_bytes(const WorkQuery *query)
 static void work_product(const WorkQuery *query, MwWork *work)
 {
     work->kind = MW_WORK_GEMM;
+    work->type = mw_product_type(query->graph, work->type);
     work->m = work->n = work->k = work->batch = 1;
     for (int f = 0; f < query->rule->factor_count; f++) {
         bool left = has_factor(&query->rule->operands[0], operand_tensor(query, 0)->rank, f);
@@ -248,7 +249,6 @@ MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId id, const MwShardingRule
         work = stream_work(&query);
         if (node->operand_count == 2)
             work_product(&query, &work);
-        work.type = mw_product_type(graph, work.type);
         return work;
     case MW_LOWER_LIBRARY:
         work = stream_work(&query);

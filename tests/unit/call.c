@@ -50,9 +50,10 @@ MwType call_type(const Call *call, int operand)
     if (is_attention(call->routine))
         return attention_type(call, operand);
     if (is_windows(call->routine))
-        return (MwType)call
-            ->args[is_filter(call->routine, operand) ? MW_CONV_FILTER_TYPE : MW_WINDOW_TYPE]
-            .i;
+        return mw_type_stored(
+            (MwType)call
+                ->args[is_filter(call->routine, operand) ? MW_CONV_FILTER_TYPE : MW_WINDOW_TYPE]
+                .i);
     if (call->routine == MW_ROUTINE_TOP_K || call->routine == MW_ROUTINE_TAKE_ALONG_GRAD)
         return operand == (call->routine == MW_ROUTINE_TOP_K ? 2 : 0)
                    ? MW_I32
@@ -78,8 +79,9 @@ static double first_value(const Call *call, int operand, int64_t element)
     const float sample = call_sample(element, operand);
     if (call_type(call, operand) == MW_BOOL)
         return sample < 0.3f;
-    const bool is_tf32 =
-        mw_gemm_extras(call->routine) && operand < 2 && call->args[MW_GEMM_TYPE].i == MW_TF32;
+    const bool is_product = mw_gemm_extras(call->routine) || is_windows(call->routine);
+    const int type = is_windows(call->routine) ? MW_WINDOW_TYPE : MW_GEMM_TYPE;
+    const bool is_tf32 = is_product && operand < 2 && call->args[type].i == MW_TF32;
     return (double)(is_tf32 ? mw_tf32_from_f32(sample) : sample);
 }
 

@@ -278,8 +278,10 @@ START_TEST(tf32_is_how_products_take_f32)
                                      "  input x: f32[8, 4]\n"
                                      "  weight w: f32[4, 4] = ones\n"
                                      "  weight h: bf16[4, 4] = ones\n"
+                                     "  weight f: f32[1, 4, 4] = ones\n"
                                      "  y = cast(x @ w, bf16) @ h\n"
-                                     "  train sum(cast(y, f32)) with sgd(lr = 1)\n"
+                                     "  z = conv(reshape(x, [8, 1, 4]), f)\n"
+                                     "  train sum(cast(y, f32)) + sum(z) with sgd(lr = 1)\n"
                                      "}\n",
                                      1, MW_PASS_update);
     ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
@@ -287,18 +289,18 @@ START_TEST(tf32_is_how_products_take_f32)
     int products = 0, halves = 0;
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        if (node->op != MW_OP_EINSUM || node->operand_count != 2)
-            continue;
-        const MwType type = mw_value_tensor(graph, node->operands[0])->type;
         const MwShardingRule rule = mw_sharding_rule(model.arena, graph, (MwNodeId){n});
         const MwWork work = mw_cost_node_work(graph, (MwNodeId){n}, &rule, one_way());
+        if (work.kind != MW_WORK_GEMM)
+            continue;
+        const MwType type = mw_value_tensor(graph, node->operands[0])->type;
         ck_assert_int_eq(work.type, type == MW_F32 ? MW_TF32 : MW_BF16);
         halves += type == MW_BF16;
         products++;
     }
     ck_assert_int_eq(graph->precision, MW_TF32);
     ck_assert_int_eq(halves, 3);
-    ck_assert_int_eq(products, 5);
+    ck_assert_int_eq(products, 7);
     test_model_free(&model);
 }
 END_TEST

@@ -209,27 +209,6 @@ static const struct {
 
 static const GemmCase of_one = {1, 1, 1, 1, 1, false, false, 1, 0, 0, MW_TF32, MW_F32};
 
-/* How GPUs round is not documented. */
-START_TEST(tf32_is_the_nearest)
-{
-    for (int operand = 0; operand < 2; operand++) {
-        Call call = gemm_call(&of_one);
-        const float x = rounded[_i].x, taken = rounded[_i].taken;
-        MwFault fault = {0};
-        bool is_host;
-        *(float *)call.operands[operand] = x;
-        *(float *)call.operands[1 - operand] = 1;
-        ck_assert_msg(try(&call, &is_host, &fault), "%s", fault.text);
-        const float found = *(float *)call.operands[2];
-        if (is_host)
-            ck_assert_float_eq(found, taken);
-        else if (isnormal(taken))
-            ck_assert(mw_tf32_from_f32(found) == found && fabsf(found - x) <= 0x1p-10f * fabsf(x));
-        call_release(&call);
-    }
-}
-END_TEST
-
 /* ---- Products with more ---- */
 
 static const struct {
@@ -486,6 +465,45 @@ START_TEST(windows_are_convolved_and_pooled)
 }
 END_TEST
 
+/* Convolutions of numbers that tf32 has. */
+START_TEST(windows_are_convolved_in_tf32)
+{
+    if (windows[_i].groups)
+        windows_check(&windows[_i], MW_TF32, false, run);
+}
+END_TEST
+
+static Call call_of_one(MwRoutine routine)
+{
+    return routine == MW_ROUTINE_GEMM ? gemm_call(&of_one)
+                                      : window_call(routine, &windows[0], MW_TF32);
+}
+
+/* How GPUs round is not documented, and their convolutions do so by cuDNN alone. */
+START_TEST(tf32_is_the_nearest)
+{
+    static const MwRoutine products[] = {MW_ROUTINE_GEMM, MW_ROUTINE_CONV,
+                                         MW_ROUTINE_CONV_TRANSPOSE, MW_ROUTINE_CONV_FILTER_GRAD};
+    const float x = rounded[_i].x, taken = rounded[_i].taken;
+    for (int i = 0; i < 2 * MW_COUNT(products); i++) {
+        const MwRoutine routine = products[i / 2];
+        Call call = call_of_one(routine);
+        MwFault fault = {0};
+        bool is_host;
+        *(float *)call.operands[i % 2] = x;
+        *(float *)call.operands[1 - i % 2] = 1;
+        ck_assert_msg(try(&call, &is_host, &fault), "%s", fault.text);
+        const float found = *(float *)call.operands[2];
+        if (is_host)
+            ck_assert_float_eq(found, taken);
+        else if (isnormal(taken))
+            ck_assert(fabsf(found - x) <= 0x1p-10f * fabsf(x) &&
+                      (routine != MW_ROUTINE_GEMM || mw_tf32_from_f32(found) == found));
+        call_release(&call);
+    }
+}
+END_TEST
+
 static const MwType halves[] = {MW_BF16, MW_F16};
 
 /* Every shape in every type of 16 bits, which a CPU refuses. */
@@ -512,6 +530,7 @@ static const struct {
                      {MW_CONV_FEATURES, 3},
                      {MW_CONV_GROUPS, 0},
                      {MW_CONV_FILTER_TYPE, MW_I32},
+                     {MW_CONV_FILTER_TYPE, MW_TF32},
                      {MW_WINDOW_TYPE, MW_I32},
                      {MW_WINDOW_BEFORE, -1},
                      {MW_WINDOW_STRIDE + 2, 0},
@@ -619,7 +638,6 @@ int main(void)
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, attention);
     tcase_add_loop_test(tests, gemm_is_the_product, 0, MW_COUNT(gemms));
-    tcase_add_loop_test(tests, tf32_is_the_nearest, 0, MW_COUNT(rounded));
     tcase_add_loop_test(tests, products_are_finished, 0, MW_COUNT(finished));
     tcase_add_loop_test(tests, products_are_finished_without_the_library, 0,
                         MW_COUNT(finished) * MW_COUNT(refusals));
@@ -631,6 +649,8 @@ int main(void)
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
     tcase_add_loop_test(tests, windows_are_convolved_and_pooled, 0, WINDOWS);
     tcase_add_loop_test(tests, windows_of_16_bits_are_for_gpus, 0, WINDOWS * MW_COUNT(halves));
+    tcase_add_loop_test(tests, windows_are_convolved_in_tf32, 0, WINDOWS);
+    tcase_add_loop_test(tests, tf32_is_the_nearest, 0, MW_COUNT(rounded));
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_windows, 0, MW_COUNT(wrong_windows));
     tcase_add_loop_test(tests, extents_refuse_windows_of_padding, 0, MW_COUNT(wrong_pools));
     tcase_add_loop_test(tests, parts_of_rows_are_found_and_scattered, 0, ORDERS);
