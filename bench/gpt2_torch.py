@@ -9,8 +9,9 @@ The batch of step s is the rows of the .npy files that a run with --feed npy:...
 is one folder of a checkpoint (DIR/step-...), whose weights, optimizer states and number of steps it
 goes on from. The model is compiled (torch.compile); attention is scaled_dot_product_attention;
 AdamW is fused where there is a GPU; with bf16 weights stay f32 and the model runs under autocast,
-as `precision bf16` does; with tf32 products of f32 may be in TF32. Reads numbers of steps from standard input, a line each, and prints for
-each the losses and the seconds of these steps, as two lists in JSON."""
+as `precision bf16` does; with tf32 products of f32 may be in TF32. Reads numbers of steps from
+standard input, a line each, and prints for each the losses and the seconds of these steps, as two
+lists in JSON."""
 import argparse
 import ast
 import json
