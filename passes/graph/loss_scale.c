@@ -112,6 +112,13 @@ MwValueId mw_loss_scale_step(const MwLossScaling *s, MwValueId step)
                     2, NULL, 0);
 }
 
+MwValueId mw_loss_scale_held(const MwLossScaling *s, MwValueId gradient)
+{
+    if (!mw_has_value(s->states.scale))
+        return gradient;
+    return mw_build_select(s->graph, s->is_finite, gradient, mw_build_scalar(s->graph, 0));
+}
+
 /* Has each assignment from `first` on keep the old value where the step is skipped. */
 static void keep_where_skipped(const MwLossScaling *s, int first)
 {

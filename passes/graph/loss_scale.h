@@ -24,6 +24,10 @@ MwLossScaling mw_loss_scale_begin(MwGraph *graph, const MwLossStates *states,
 /* i32[] the number of the step that optimizers take, which those that were skipped do not count
  * in; `step` is that of the run. */
 MwValueId mw_loss_scale_step(const MwLossScaling *scaling, MwValueId step);
+/* The gradient, or zeros in a step that is skipped: what takes it waits until that is known, so
+ * that one kernel makes new values and decides whether to keep the old ones. What waits for a sum
+ * of all gradients anyway needs no more. */
+MwValueId mw_loss_scale_held(const MwLossScaling *scaling, MwValueId gradient);
 /* Ends the update: what it assigned keeps its value in a step that is skipped; and the scale gets
  * its next value. */
 void mw_loss_scale_end(const MwLossScaling *scaling);

@@ -144,7 +144,7 @@ static MwValueId build_clip(const Updater *u)
 static MwValueId clipped(const Updater *u, MwValueId gradient)
 {
     if (!mw_has_value(u->clip))
-        return gradient;
+        return mw_loss_scale_held(u->scaling, gradient);
     MwValueId scale = mw_build_cast(u->graph, u->clip, mw_value_tensor(u->graph, gradient)->type);
     return mw_build_binary(u->graph, MW_OP_MUL, gradient, scale);
 }

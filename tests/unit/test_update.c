@@ -846,6 +846,26 @@ START_TEST(a_step_that_is_not_finite_is_skipped)
 }
 END_TEST
 
+/* Else new values of all weights would be kept until it is known whether they count. */
+START_TEST(optimizers_wait_for_all_gradients)
+{
+    static const struct {
+        const char *train;
+        MwOp maker; /* of the gradient that the optimizer takes */
+    } cases[] = {{"adam(lr = 1)", MW_OP_SELECT}, {"adam(lr = 1), clip_norm = 1", MW_OP_MUL}};
+    MwArena *arena = mw_arena_new();
+    TestModel model = two_weights_in("f32(scale = 8)", cases[_i].train, arena);
+    const MwGraph *graph = model.compilation.graph;
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].op == MW_OP_ADAM)
+            ck_assert_int_eq(mw_value_node(graph, graph->nodes.at[n].operands[1])->op,
+                             cases[_i].maker);
+    ck_assert_int_eq(count_nodes(graph, MW_OP_ADAM), 2);
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* The scale stays in its limits, and without growth it only falls. */
 START_TEST(a_scale_has_limits)
 {
@@ -1047,6 +1067,7 @@ int main(void)
     tcase_add_loop_test(tests, weights_have_rates_and_decays_by_name, 0, MW_COUNT(overrides));
     tcase_add_test(tests, averages_follow_the_weights);
     tcase_add_test(tests, a_step_that_is_not_finite_is_skipped);
+    tcase_add_loop_test(tests, optimizers_wait_for_all_gradients, 0, 2);
     tcase_add_loop_test(tests, a_scale_has_limits, 0, 5);
     tcase_add_loop_test(tests, losses_of_f16_have_one_scale, 0, 5);
     tcase_add_test(tests, only_weights_that_match_are_trained);
