@@ -23,6 +23,7 @@ static inline int64_t mw_element_integer(MwType type, const void *from, int64_t 
     case MW_F32:
     case MW_BF16:
     case MW_F16:
+    case MW_TF32:
     case MW_TYPE_COUNT:
         break;
     }
@@ -51,6 +52,7 @@ static inline void mw_element_put_integer(MwType type, void *to, int64_t i, int6
     case MW_F32:
     case MW_BF16:
     case MW_F16:
+    case MW_TF32:
     case MW_TYPE_COUNT:
         break;
     }

@@ -64,6 +64,18 @@ static inline uint16_t mw_f16_from_f32(float value)
     return (uint16_t)(sign | ((bits - (112u << 23) + 0xfff + (bits >> 13 & 1)) >> 13));
 }
 
+/* What products take of an f32 as tf32: rounded to nearest, ties away from zero, as cvt.rna of PTX
+ * does. Infinity and NaN stay. */
+static inline float mw_tf32_from_f32(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7f800000u) != 0x7f800000u)
+        bits = (bits + 0x1000) & ~0x1fffu;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
 /* ---- Either type ---- */
 
 static inline float mw_half_to_f32(MwType type, uint16_t half)

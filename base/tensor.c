@@ -9,8 +9,10 @@ static const struct {
     const char *name;
     int bytes;
     MwTypeKind kind;
+    MwType stored;
 } types[MW_TYPE_COUNT] = {
-#define TYPE(id, name, bytes, kind, ...) [MW_##id] = {name, bytes, MW_TYPE_##kind},
+#define TYPE(id, name, bytes, kind, ...) [MW_##id] = {name, bytes, MW_TYPE_##kind, MW_##id},
+#define PRODUCT(id, name, bytes, stored) [MW_##id] = {name, bytes, MW_TYPE_PRODUCT, MW_##stored},
 #include "base/types.def"
 };
 
@@ -28,7 +30,7 @@ const char *mw_type_names(void)
     return names + 2;
 }
 
-bool mw_type_parse(const char *name, MwType *type)
+static bool find_name(const char *name, MwType *type)
 {
     for (int i = 0; i < MW_TYPE_COUNT; i++) {
         if (strcmp(name, types[i].name) == 0) {
@@ -37,6 +39,21 @@ bool mw_type_parse(const char *name, MwType *type)
         }
     }
     return false;
+}
+
+bool mw_type_parse(const char *name, MwType *type)
+{
+    return find_name(name, type) && mw_type_stored(*type) == *type;
+}
+
+bool mw_product_parse(const char *name, MwType *type)
+{
+    return find_name(name, type) && mw_type_is_float(mw_type_stored(*type));
+}
+
+MwType mw_type_stored(MwType type)
+{
+    return types[type].stored;
 }
 
 int mw_type_bytes(MwType type)

@@ -7,14 +7,21 @@
 
 enum { MW_MAX_RANK = 8 };
 
-/* The element types, of base/types.def. */
+/* The element types, of base/types.def, and what products alone have. */
 typedef enum {
 #define TYPE(id, ...) MW_##id,
+#define PRODUCT(id, ...) MW_##id,
 #include "base/types.def"
     MW_TYPE_COUNT
 } MwType;
 
-typedef enum { MW_TYPE_FLOAT, MW_TYPE_SIGNED, MW_TYPE_UNSIGNED, MW_TYPE_BOOL } MwTypeKind;
+typedef enum {
+    MW_TYPE_FLOAT,
+    MW_TYPE_SIGNED,
+    MW_TYPE_UNSIGNED,
+    MW_TYPE_BOOL,
+    MW_TYPE_PRODUCT
+} MwTypeKind;
 
 typedef struct {
     MwType type;
@@ -23,10 +30,14 @@ typedef struct {
 } MwTensor;
 
 const char *mw_type_name(MwType type); /* "f32", "bf16" */
-/* All names, for messages: "f32, bf16, ...". */
+/* All names of what tensors have, for messages: "f32, bf16, ...". */
 const char *mw_type_names(void);
-/* False if no type has that name. */
+/* False if no type of tensors has that name. */
 bool mw_type_parse(const char *name, MwType *type);
+/* The same of what the operands of products can be: floats, and what products alone have. */
+bool mw_product_parse(const char *name, MwType *type);
+/* The type in memory of operands that a product takes as `type`: itself, if tensors have it. */
+MwType mw_type_stored(MwType type);
 int mw_type_bytes(MwType type);
 MwTypeKind mw_type_kind(MwType type);
 bool mw_type_is_float(MwType type);

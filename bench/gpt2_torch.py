@@ -9,8 +9,9 @@ The batch of step s is the rows of the .npy files that a run with --feed npy:...
 is one folder of a checkpoint (DIR/step-...), whose weights, optimizer states and number of steps it
 goes on from. The model is compiled (torch.compile); attention is scaled_dot_product_attention;
 AdamW is fused where there is a GPU; with bf16 weights stay f32 and the model runs under autocast,
-as `precision bf16` does. Reads numbers of steps from standard input, a line each, and prints for
-each the losses and the seconds of these steps, as two lists in JSON."""
+as `precision bf16` does; with tf32 products of f32 may be in TF32. Reads numbers of steps from
+standard input, a line each, and prints for each the losses and the seconds of these steps, as two
+lists in JSON."""
 import argparse
 import ast
 import json
@@ -131,6 +132,7 @@ class Training:
                                            weight_decay=0.1, fused=is_cuda)
         self.step = resume(model, self.optimizer, options.resume, options.layers) \
             if options.resume else 0
+        torch.set_float32_matmul_precision("high" if options.precision == "tf32" else "highest")
         self.cast = torch.autocast("cuda" if is_cuda else "cpu", torch.bfloat16,
                                    enabled=options.precision == "bf16")
         self.model = model if options.no_compile else torch.compile(model)
@@ -169,7 +171,7 @@ def main():
         parser.add_argument(f"--{name}", type=int, required=True)
     parser.add_argument("--tokens", required=True)
     parser.add_argument("--targets", required=True)
-    parser.add_argument("--precision", choices=["f32", "bf16"], default="f32")
+    parser.add_argument("--precision", choices=["f32", "tf32", "bf16"], default="f32")
     parser.add_argument("--gelu", choices=["none", "tanh"], default="tanh")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--no-compile", action="store_true")

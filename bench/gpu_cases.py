@@ -7,8 +7,8 @@ instructions are timed whose name has `only` in it."""
 from dataclasses import dataclass, field
 
 F32, BF16 = 4, 2
-BYTES = {"f32": F32, "bf16": BF16}
-TOLERANCE = {"f32": 1e-5, "bf16": 1e-2}
+BYTES = {"f32": F32, "tf32": F32, "bf16": BF16}
+TOLERANCE = {"f32": 1e-5, "tf32": 2e-3, "bf16": 1e-2}
 
 
 @dataclass
@@ -28,7 +28,9 @@ class Case:
 
     def text(self):
         lines = "".join(f"size {name} = {value}\n" for name, value in self.sizes.items())
-        return f"{lines}model bench {{\n{self.body.replace('T[', self.type + '[')}\n}}\n"
+        # no tensor has tf32
+        stored, precision = ("f32", "  precision tf32\n") if self.type == "tf32" else (self.type, "")
+        return f"{lines}model bench {{\n{precision}{self.body.replace('T[', stored + '[')}\n}}\n"
 
     def chosen(self, tiny):
         return {**self.sizes, **self.tiny} if tiny else self.sizes
@@ -183,6 +185,7 @@ def optimizers():
 def gemms():
     square = {"m": 8192, "n": 8192, "k": 8192}, {"m": 16, "n": 24, "k": 8}
     yield from both(gemm("gemm 8192 x 8192 x 8192", "ak,kb->ab", *square))
+    yield gemm("gemm 8192 x 8192 x 8192 tf32", "ak,kb->ab", *square, "tf32")
     tiny = square[1]
     for name, n, k in (("qkv", 2304, 768), ("projection", 768, 768), ("mlp up", 3072, 768),
                        ("mlp down", 768, 3072), ("logits", 50304, 768)):

@@ -117,6 +117,7 @@ static double node_bytes(const WorkQuery *query)
 static void work_product(const WorkQuery *query, MwWork *work)
 {
     work->kind = MW_WORK_GEMM;
+    work->type = mw_product_type(query->graph, work->type);
     work->m = work->n = work->k = work->batch = 1;
     for (int f = 0; f < query->rule->factor_count; f++) {
         bool left = has_factor(&query->rule->operands[0], operand_tensor(query, 0)->rank, f);

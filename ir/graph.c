@@ -17,6 +17,7 @@ MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name)
     graph->name = mw_intern(interner, name);
     graph->names = MW_NEW(arena, MwNameTable, 1);
     graph->origin = (MwOrigin){.scope = mw_intern(interner, ""), .repeat = -1};
+    graph->loss_scale = mw_loss_scale_of(graph->precision);
     return graph;
 }
 
@@ -28,8 +29,20 @@ MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like)
     for (int i = 0; i < like->trains.count; i++)
         mw_vec_push(graph->arena, &graph->trains, like->trains.at[i]);
     graph->precision = like->precision;
+    graph->loss_scale = like->loss_scale;
     graph->roles = like->roles;
     return graph;
+}
+
+/* The defaults of torch.amp.GradScaler. */
+MwLossScale mw_loss_scale_of(MwType precision)
+{
+    return (MwLossScale){.initial = precision == MW_F16 ? 65536 : 0, .growth = 2000};
+}
+
+MwType mw_product_type(const MwGraph *graph, MwType type)
+{
+    return mw_type_stored(graph->precision) == type ? graph->precision : type;
 }
 
 /* The default of an attribute: 0, false, "", the empty list, no type or no spec. */

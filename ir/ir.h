@@ -166,6 +166,14 @@ typedef struct {
 } MwOutput; /* an output, a metric or a rate */
 typedef MW_VEC(MwOutput) MwOutputs;
 
+/* By what gradients are multiplied on their way back (passes/graph/loss_scale.h). */
+typedef struct {
+    double initial; /* 0: by nothing, and no step is skipped */
+    int64_t growth; /* good steps in a row after which the scale is doubled; 0: it is never */
+} MwLossScale;
+
+#define MW_LOSS_SCALE_MOST 0x1p64 /* of a scale; the least is 1 / that */
+
 /* At the end of a step `target`, the value of a WEIGHT or STATE, becomes `value`. If `value`
  * comes from an earlier phase than update, `target` is an accumulator: it becomes `value` after
  * every micro-batch, and has its initial value again when the next step begins. */
@@ -208,16 +216,26 @@ typedef struct {
     MwOutputs rates;
     MW_VEC(MwTrain) trains; /* the train statements of the model; none: it is for inference */
     uint64_t source_hash;   /* of the files that it was read from; 0: of none */
-    MwType precision;       /* for the pass precision: type of contractions; F32: all types stay */
-    MwOrigin origin;        /* of the nodes added next; the code that adds them sets it */
-    MwPhase phase;          /* of the nodes added next; the code that adds them sets it */
+    /* of contractions. A type of 16 bits is applied by the pass precision, which leaves F32 here;
+     * TF32 stays, and codegen applies it (mw_product_type) */
+    MwType precision;
+    /* of training; differentiate and update apply it, and it is nothing then */
+    MwLossScale loss_scale;
+    MwOrigin origin; /* of the nodes added next; the code that adds them sets it */
+    MwPhase phase;   /* of the nodes added next; the code that adds them sets it */
 } MwGraph;
 
 /* An empty graph in `arena`. `interner` must outlive it. */
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
-/* A new graph with the name, repeats, precision, train statements and roles of axes of `like`,
- * without metrics. */
+/* A new graph with the name, repeats, precision, scale of the loss, train statements and roles of
+ * axes of `like`, without metrics. */
 MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like);
+
+/* That of a model of which nothing is said but its precision. */
+MwLossScale mw_loss_scale_of(MwType precision);
+
+/* What a contraction takes operands of `type` as. */
+MwType mw_product_type(const MwGraph *graph, MwType type);
 
 /* A node to be added. */
 typedef struct {

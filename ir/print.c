@@ -399,12 +399,26 @@ static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train
     mw_text_add(text, "\n");
 }
 
+static void print_precision(MwText *text, const MwGraph *graph)
+{
+    const MwLossScale own = graph->loss_scale, usual = mw_loss_scale_of(graph->precision);
+    const bool is_usual = own.initial == usual.initial && own.growth == usual.growth;
+    if (graph->precision == MW_F32 && is_usual)
+        return;
+    mw_text_printf(text, "  precision %s", mw_type_name(graph->precision));
+    if (!is_usual) {
+        mw_text_add(text, "(scale = ");
+        print_float(text, own.initial);
+        mw_text_printf(text, ", growth = %lld)", (long long)own.growth);
+    }
+    mw_text_add(text, "\n");
+}
+
 void mw_graph_print(MwText *text, const MwGraph *graph)
 {
     const MwPin **pins = pins_by_value(text->arena, graph);
     mw_text_printf(text, "model %s {\n", graph->name);
-    if (graph->precision != MW_F32)
-        mw_text_printf(text, "  precision %s\n", mw_type_name(graph->precision));
+    print_precision(text, graph);
     for (int i = 0; i < graph->repeats.count; i++)
         print_repeat(text, &graph->repeats.at[i]);
     for (int i = 0; i < graph->nodes.count; i++)

@@ -207,6 +207,8 @@ static Digest ordered_digest(const MwGraph *graph, const Digest *values)
     mix_bytes(&digest, parts, sizeof parts);
     mix_text(&digest, graph->name);
     mix(&digest, (uint64_t)graph->precision);
+    mix_double(&digest, graph->loss_scale.initial);
+    mix(&digest, (uint64_t)graph->loss_scale.growth);
     for (int i = 0; i < graph->trains.count; i++)
         mix_train(&digest, graph, &graph->trains.at[i]);
     return digest;

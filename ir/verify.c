@@ -299,7 +299,7 @@ static bool check_pins(GraphCheck *check)
 static bool check_precision(GraphCheck *check)
 {
     MwType precision = check->graph->precision;
-    return mw_type_is_float(precision) ||
+    return mw_type_is_float(mw_type_stored(precision)) ||
            fail(check, mw_span_none(), "the precision is %s", mw_type_name(precision));
 }
 

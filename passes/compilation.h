@@ -108,6 +108,13 @@ typedef struct {
     const char *op; /* its name; NULL: little work */
 } MwPadBarrier;
 
+/* States of the scale of the loss (passes/graph/loss_scale.h): the scale, f32[], and how many steps
+ * went well since it changed or the last was skipped, and how many were skipped, i32[]. No values:
+ * the loss is not scaled. */
+typedef struct {
+    MwValueId scale, good_steps, skipped_steps;
+} MwLossStates;
+
 typedef struct {
     MwArena *arena;
     MwCompileOptions options;
@@ -122,6 +129,7 @@ typedef struct {
     /* by differentiate, for update: [values of graph] the gradient by each weight of the loss that
      * trains it; no value where there is none */
     const MwValueId *gradient;
+    MwLossStates loss_states; /* by differentiate, for update */
     /* by pad: the inputs, weights, states and outputs of which the graph holds more than the model
      * has, each with its shape in the model */
     MwPaddings paddings;

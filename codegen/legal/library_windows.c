@@ -27,7 +27,7 @@ void mw_arguments_conv(const MwLegal *legal, const MwNode *node, MwPlanArg *args
     const MwWindows windows = mw_windows(legal->graph, node);
     const MwConvolved conv = mw_convolved(legal->graph, node);
     fill_windows(&windows, args);
-    args[MW_WINDOW_TYPE].i = conv.x->type;
+    args[MW_WINDOW_TYPE].i = mw_product_type(legal->graph, conv.x->type);
     args[MW_WINDOW_BATCH].i = conv.x->dim[0];
     args[MW_WINDOW_CHANNELS].i = conv.x->dim[conv.x->rank - 1];
     args[MW_CONV_FEATURES].i = conv.y->dim[conv.y->rank - 1];

@@ -535,7 +535,8 @@ static bool build(Builder *b, MwCompilation *compilation, MwDiags *diags)
         return false;
     for (int i = 0; i < staging_of(b)->mesh_count; i++) {
         build_mesh(b, i);
-        mw_plan_report_ceilings(&compilation->cluster->device, &b->plan->meshes[i]);
+        mw_plan_report_ceilings(compilation->graph, &compilation->cluster->device,
+                                &b->plan->meshes[i]);
     }
     if (!check_memory(b, compilation, diags))
         return false;

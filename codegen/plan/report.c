@@ -122,8 +122,8 @@ void mw_plan_report_fill(MwArena *arena, const MwStage *stage, MwPlanMesh *mesh)
     mesh->costs.communication_s += report->communication_s;
 }
 
-/* The element type that contractions spend most time in. */
-static MwType product_type(const MwPlanMesh *mesh)
+/* The element type of the results that contractions spend most time on. */
+static MwType result_type(const MwPlanMesh *mesh)
 {
     double spent_s[MW_TYPE_COUNT] = {0};
     int most = MW_F32;
@@ -135,9 +135,9 @@ static MwType product_type(const MwPlanMesh *mesh)
     return (MwType)most;
 }
 
-void mw_plan_report_ceilings(const MwDeviceModel *device, MwPlanMesh *mesh)
+void mw_plan_report_ceilings(const MwGraph *graph, const MwDeviceModel *device, MwPlanMesh *mesh)
 {
-    const MwGemm *gemm = &device->gemm[product_type(mesh)];
+    const MwGemm *gemm = &device->gemm[mw_product_type(graph, result_type(mesh))];
     mesh->flops_per_s = fmax(gemm->peak_flops, gemm->rate_flops);
     for (int i = 0; i < gemm->rates.count && gemm->peak_flops <= 0; i++)
         mesh->flops_per_s = fmax(mesh->flops_per_s, gemm->rates.at[i]);

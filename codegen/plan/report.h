@@ -10,8 +10,8 @@
  * room. */
 void mw_plan_report_fill(MwArena *arena, const MwStage *stage, MwPlanMesh *mesh);
 
-/* Sets what a device of the mesh can do at most; its operators are there. */
-void mw_plan_report_ceilings(const MwDeviceModel *device, MwPlanMesh *mesh);
+/* Sets what a device of the mesh can do at most; its operators, of `graph`, are there. */
+void mw_plan_report_ceilings(const MwGraph *graph, const MwDeviceModel *device, MwPlanMesh *mesh);
 
 /* Where a node comes from: "models/gpt.graph:12:9", or "". */
 const char *mw_plan_report_source(MwArena *arena, const MwNode *node);

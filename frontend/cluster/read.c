@@ -163,12 +163,12 @@ static bool read_section(MwClusterReader *reader, Section *in);
 /* Reads the type of `gemm TYPE {`; `gemm` was read. */
 static bool read_gemm_type(MwClusterReader *reader, MwType *type)
 {
-    if (reader->token.kind == MW_CLUSTER_WORD && mw_type_parse(reader->token.text, type)) {
+    if (reader->token.kind == MW_CLUSTER_WORD && mw_product_parse(reader->token.text, type)) {
         mw_cluster_advance(reader);
         return true;
     }
     mw_diag_error(reader->diags, reader->token.span,
-                  "expected the element type of the products: f32, bf16 or f16");
+                  "expected the type of the products: f32, tf32, bf16 or f16");
     return false;
 }
 

@@ -15,7 +15,7 @@ static bool eval_type_name(MwExpander *ex, MwName name, MwType *type)
         return true;
     MwKnown known = {0};
     for (int i = 0; i < MW_TYPE_COUNT; i++)
-        mw_vec_push(ex->arena, &known, mw_type_name((MwType)i));
+        mw_vec_push(ex->arena, &known, mw_type_name(mw_type_stored((MwType)i)));
     const char *text = mw_foreign_text(MW_FOREIGN_VALUE, name.text);
     if (text)
         mw_expand_note(ex, mw_span_none(), "%s", text);

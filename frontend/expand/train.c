@@ -174,17 +174,56 @@ void mw_trains_finish(MwExpander *ex)
     }
 }
 
+/* ---- Precision ---- */
+
+static void scale_error(MwExpander *ex, const MwCall *call, int k, const char *what)
+{
+    mw_expand_error(ex, call->given[k].span, "'%s' of %s must be %s", call->formals[k].name,
+                    call->callee, what);
+}
+
+/* Reads what the brackets after a precision say. */
+static void read_loss_scale(MwExpander *ex, const MwExpr *expr, MwLossScale *scale)
+{
+    enum { SCALE, GROWTH };
+    MwFormal formals[MW_MAX_FORMALS];
+    MwCall call = {.site = {expr->span, mw_one_value()},
+                   .callee = expr->call.callee.text,
+                   .formals = formals,
+                   .formal_count = mw_signature_parse(ex, "scale? growth?", formals)};
+    if (!mw_eval_call(ex, &call, &expr->call.args))
+        return;
+    if (mw_call_has(&call, SCALE) &&
+        mw_want_number(ex, call.given[SCALE].term, mw_call_want(ex, &call, SCALE),
+                       &scale->initial) &&
+        scale->initial != 0 &&
+        !(scale->initial >= 1 / MW_LOSS_SCALE_MOST && scale->initial <= MW_LOSS_SCALE_MOST))
+        scale_error(ex, &call, SCALE, "0, or from 2 ** -64 to 2 ** 64");
+    if (mw_call_has(&call, GROWTH) &&
+        mw_want_int(ex, call.given[GROWTH].term, mw_call_want(ex, &call, GROWTH), &scale->growth) &&
+        (scale->growth < 0 || scale->growth > INT32_MAX))
+        scale_error(ex, &call, GROWTH, "a number of steps");
+}
+
 void mw_statement_precision(MwExpander *ex, const MwStatement *statement)
 {
-    MwType type = MW_I32;
+    const MwExpr *expr = statement->precision;
+    const char *name = expr->kind == MW_EXPR_NAME   ? expr->text
+                       : expr->kind == MW_EXPR_CALL ? expr->call.callee.text
+                                                    : "";
+    MwGraph *graph = ex->graph;
+    MwType type = MW_F32;
     if (ex->precision.source) {
         mw_expand_note(ex, ex->precision, "the first is here");
         mw_expand_error(ex, statement->span, "a model has one precision");
-    } else if (!mw_type_parse(statement->precision.text, &type) || !mw_type_is_float(type)) {
-        mw_expand_error(ex, statement->span, "a precision is f32, bf16 or f16, not '%s'",
-                        statement->precision.text);
+    } else if (!mw_product_parse(name, &type)) {
+        mw_expand_error(ex, statement->span, "a precision is f32, tf32, bf16 or f16%s%s%s",
+                        *name ? ", not '" : "", name, *name ? "'" : "");
     } else {
         ex->precision = statement->span;
-        ex->graph->precision = type;
+        graph->precision = type;
+        graph->loss_scale = mw_loss_scale_of(graph->precision);
+        if (expr->kind == MW_EXPR_CALL)
+            read_loss_scale(ex, expr, &graph->loss_scale);
     }
 }

@@ -185,8 +185,8 @@ struct MwStatement {
             MwName target;
             MwExpr *value;
         } assign;
-        MwName precision; /* PRECISION */
-        struct {          /* TRAIN: loss WITH optimizer */
+        MwExpr *precision; /* PRECISION: its name, or a call with options */
+        struct {           /* TRAIN: loss WITH optimizer */
             MwExpr *loss;
             MwExpr *optimizer;
         } train;

@@ -265,7 +265,7 @@ line:
         $$->collect.value = $4;
         $$->annotations = $5;
     }
-  | "precision" NAME {
+  | "precision" expr {
         $$ = mw_new_statement(parse->arena, MW_STATEMENT_PRECISION, @2);
         $$->precision = $2;
     }

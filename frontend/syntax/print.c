@@ -263,7 +263,8 @@ static void add_statement(Printer *printer, const MwStatement *statement)
         add_named(printer, "assign", statement->assign.target, statement->assign.value);
         break;
     case MW_STATEMENT_PRECISION:
-        mw_text_printf(&printer->line.text, "precision %s", statement->precision.text);
+        add(printer, "precision ");
+        mw_line_add_expr(&printer->line, statement->precision);
         break;
     case MW_STATEMENT_TRAIN:
         add_train(printer, statement);

@@ -22,6 +22,7 @@
 #include "ir/build.h"
 #include "ir/optimizer.h"
 #include "passes/graph/backpropagate.h"
+#include "passes/graph/loss_scale.h"
 #include "passes/graph/precision.h"
 #include "passes/pass.h"
 
@@ -246,6 +247,13 @@ static bool check_active(const MwDifferentiator *d, const MwOutput *loss)
     return true;
 }
 
+/* `factor`, by which gradients are multiplied from the start, times the scale of the loss. */
+static MwValueId scaled(const MwDifferentiator *d, MwValueId factor)
+{
+    return mw_has_value(d->loss_scale) ? mw_build_binary(d->graph, MW_OP_MUL, factor, d->loss_scale)
+                                       : factor;
+}
+
 /* Differentiates what has a gradient so far, back to the weights. */
 static bool differentiate_nodes(MwDifferentiator *d)
 {
@@ -260,12 +268,22 @@ static void set_origin(const MwDifferentiator *d)
     d->graph->origin = mw_value_node(d->graph, d->y)->origin;
 }
 
+/* Adds the scale of the losses, in the layer of the last of them. */
+static MwLossStates add_loss_scale(MwGraph *graph)
+{
+    graph->phase = MW_PHASE_FORWARD;
+    for (int i = 0; i < graph->metrics.count; i++)
+        if (mw_metric_is_loss(graph, graph->metrics.at[i].name))
+            graph->origin = mw_value_node(graph, graph->metrics.at[i].value)->origin;
+    return mw_loss_scale_add(graph);
+}
+
 /* Differentiates one term, whose factors come last. */
 static bool differentiate_term(MwDifferentiator *d, const Term *term)
 {
     set_origin(d);
     const MwValueId scale = build_scale(d->graph, term);
-    d->gradient[term->base.index] = mw_build_scalar(d->graph, 1);
+    d->gradient[term->base.index] = scaled(d, mw_build_scalar(d->graph, 1));
     if (!differentiate_nodes(d))
         return false;
     scale_gradients(d, scale);
@@ -282,7 +300,7 @@ static bool differentiate_whole_terms(MwDifferentiator *d, const Terms *terms)
         if (term->varies)
             continue;
         any = true;
-        mw_differentiator_add(d, term->base, build_scale(d->graph, term));
+        mw_differentiator_add(d, term->base, scaled(d, build_scale(d->graph, term)));
     }
     return !any || differentiate_nodes(d);
 }
@@ -359,6 +377,8 @@ static bool differentiate_model(MwCompilation *compilation, MwDiags *diags)
                           .diags = diags};
     const bool is_cut = mw_wanted_micro_batches(compilation) > 1;
     mw_differentiator_begin(&d);
+    compilation->loss_states = add_loss_scale(graph);
+    d.loss_scale = compilation->loss_states.scale;
     MwValueId *by_weight = no_values(graph->arena, d.values);
     graph->phase = MW_PHASE_BACKWARD;
     for (int i = 0; i < graph->metrics.count; i++) {

@@ -15,6 +15,7 @@ typedef struct {
                                    * operand, by a gradient of 0: weights there are trained */
     const MwOrigin *origin;       /* of all added nodes; NULL: that of what is differentiated */
     const bool *varies;           /* [values] depends on the batch; for factors of losses */
+    MwValueId loss_scale;         /* f32[] the scale of losses; no value: they have none */
     bool *active;                 /* [values] depends on a value of `by` and affects y */
     const bool *has_f32_gradient; /* [values] bf16 values with a gradient in f32 */
     MwValueId *gradient;          /* [values] partial sum of contributions; no value: zero */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Precision: applies `precision bf16` or `precision f16` to the types of values.
  *
- * In:  a model that is not differentiated, and graph->precision, the type of its contractions.
+ * In:  a model that is not differentiated, and graph->precision, the type of its contractions. The
+ *      scale of the loss is a matter of differentiate and update; tf32 one of codegen.
  * Out: if that is a type of 16 bits, here *half*, the same model with casts; graph->precision is
  *      f32, so nothing remains to apply.
  *
@@ -213,7 +214,7 @@ static MwGraph *in_halves(const MwGraph *graph)
 bool mw_pass_precision(MwCompilation *compilation, MwDiags *diags)
 {
     const MwGraph *graph = compilation->graph;
-    if (graph->precision == MW_F32)
+    if (!mw_type_is_half(graph->precision))
         return true;
     if (mw_graph_has_phase(graph, MW_PHASE_BACKWARD)) {
         mw_diag_error(diags, mw_span_none(),

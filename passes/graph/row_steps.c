@@ -19,9 +19,9 @@
  * ir/optimizers.def), if fewer rows are looked up than there are; the numbers are the same. And
  * those that `sparse` of the train statement names, whatever their optimizer does to other rows, as
  * torch.optim.SparseAdam does. In two cases the former keep their whole gradient, and the latter
- * are an error: where the gradient has other terms than those of look-ups, or is clipped; and with
- * several micro-batches, since their rows are gone when the update runs (so the search for stages
- * takes one). */
+ * are an error: where the gradient has other terms than those of look-ups, or is clipped or scaled;
+ * and with several micro-batches, since their rows are gone when the update runs (so the search for
+ * stages takes one). */
 #include "ir/build.h"
 #include "ir/optimizer.h"
 #include "ir/rewrite.h"
@@ -200,7 +200,7 @@ static bool check_assign(const MwCompilation *compilation, const MwAssign *assig
     else
         mw_diag_error(diags, span,
                       "'%s' cannot be sparse: it is no table that is only looked up and that the "
-                      "optimizer steps element by element, without clip_norm",
+                      "optimizer steps element by element, without clip_norm or a scaled loss",
                       target->name);
     return false;
 }

@@ -132,7 +132,8 @@ static MwValueId simplify_cast(const MwSimplifyContext *context)
 {
     MwType to = mw_simplify_tensor(context)->type;
     if (operand_tensor(context, 0)->type == to)
-        return context->rewrite->from->precision == MW_F32 ? context->operands[0] : mw_no_value();
+        return mw_type_is_half(context->rewrite->from->precision) ? mw_no_value()
+                                                                  : context->operands[0];
     const MwNode *inner = operand_node(context, 0);
     if (inner->op == MW_OP_CAST && mw_type_is_half(to) &&
         operand_tensor(context, 0)->type == MW_F32)

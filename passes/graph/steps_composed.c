@@ -133,8 +133,8 @@ static MwValueId orthogonalize(const MwWeightStep *s, MwValueId direction)
     MwValueId norm = mw_build_unary(graph, MW_OP_SQRT, mw_step_squares(graph, direction));
     norm = mw_step_scalar(graph, MW_OP_MAXIMUM, norm, s->train->option[MW_ATTR_EPS]);
     MwValueId x = mw_build_binary(graph, MW_OP_DIV, direction, norm);
-    x = mw_build_cast(graph, x, graph->precision);
-    const MwTensor one = mw_tensor_scalar(graph->precision);
+    x = mw_build_cast(graph, x, MW_F32);
+    const MwTensor one = mw_tensor_scalar(MW_F32);
     MwValueId factors[] = {mw_build_constant(graph, &one, linear),
                            mw_build_constant(graph, &one, cubic),
                            mw_build_constant(graph, &one, quintic)};
@@ -146,7 +146,7 @@ static MwValueId orthogonalize(const MwWeightStep *s, MwValueId direction)
             is_tall ? product(graph, "ab,bc->ac", x, sum) : product(graph, "ab,bc->ac", sum, x);
         x = add(graph, mul(graph, x, factors[0]), turned);
     }
-    return mw_build_cast(graph, x, MW_F32);
+    return x;
 }
 
 static bool check_matrix(const MwWeightStep *s)

@@ -21,9 +21,14 @@
  *   clipping   norm = sqrt(sum of squares of all gradients)
  *              g = g * min(clip_norm / (norm + 1e-6), 1)   (torch.nn.utils.clip_grad_norm_)
  *   averages   e = w after the first step, then e = e + (1 - ema) (w - e)
- *              (torch.optim.swa_utils.get_ema_multi_avg_fn) */
+ *              (torch.optim.swa_utils.get_ema_multi_avg_fn)
+ *
+ * Where the loss is scaled, gradients are those divided by the scale, and optimizers and averages
+ * count only the steps that are not skipped (passes/graph/loss_scale.h). */
 #include "ir/build.h"
 #include "ir/optimizer.h"
+#include "passes/graph/layer_sums.h"
+#include "passes/graph/loss_scale.h"
 #include "passes/graph/steps.h"
 #include "passes/pass.h"
 
@@ -35,10 +40,12 @@
 typedef struct {
     MwGraph *graph;
     const MwTrain *train;
+    const MwLossScaling *scaling;
     MwDiags *diags;
     const MwValueId *gradient; /* [values] gradient by a weight that the statement moves */
     int values;
-    MwValueId step;             /* i32[] */
+    MwValueId step;             /* i32[] of the run, which schedules follow */
+    MwValueId own_step;         /* i32[] without the steps that were skipped */
     MwValueId *copy;            /* [values] of rates and what they depend on */
     MwValueId rate;             /* f32[] learning rate */
     const MwValueId *own_rates; /* [train->rates.count] f32[] the rates that those scale to */
@@ -119,80 +126,11 @@ static MwValueId rate_of(const Updater *u, const char *weight)
     return i < 0 ? u->rate : u->own_rates[i];
 }
 
-/* The sum of scalars by one concatenation, not a chain of additions: its sharding is the choice
- * of one node, and no chain ties the choices of one layer to those of the next. */
-static MwValueId sum_scalars(const Updater *u, const MwValueId *scalars, int count)
-{
-    if (count == 1)
-        return scalars[0];
-    MwArena *arena = u->graph->arena;
-    MwTensor single = mw_tensor(MW_F32, 1, (const int64_t[]){1});
-    MwValueId *elements = MW_NEW(arena, MwValueId, count);
-    for (int i = 0; i < count; i++)
-        elements[i] = mw_build_reshape(u->graph, scalars[i], &single);
-    MwAttr axis = mw_attr_int(MW_ATTR_AXIS, 0);
-    MwValueId all = mw_build(u->graph, NULL, MW_OP_CONCAT, elements, count, &axis, 1);
-    return mw_build_sum(u->graph, all, 1, false);
-}
-
-typedef MW_VEC(MwValueId) ScalarList;
-
-static bool is_same_layer(const MwOrigin *a, const MwOrigin *b)
-{
-    return a->layer == b->layer && a->repeat == b->repeat && a->iteration == b->iteration;
-}
-
-/* "layers.3." for iteration 3 of repeat layers. */
-static const char *layer_prefix(const MwGraph *graph, int repeat, int iteration)
-{
-    if (repeat < 0)
-        return "";
-    const MwRepeat *in = &graph->repeats.at[repeat];
-    return mw_arena_printf(graph->arena, "%s%s.%d.",
-                           layer_prefix(graph, in->parent, in->parent_iteration), in->name,
-                           iteration);
-}
-
-static MwValueId sum_layer(const Updater *u, const MwValueId *squares, int count)
-{
-    MwGraph *graph = u->graph;
-    int first = graph->values.count;
-    MwValueId sum = sum_scalars(u, squares, count);
-    const char *prefix = layer_prefix(graph, graph->origin.repeat, graph->origin.iteration);
-    mw_build_name_temporaries(graph, first, graph->values.count,
-                              mw_arena_printf(graph->arena, "%ssquares", prefix));
-    return sum;
-}
-
-/* A sum of squares for each run of weights of one layer and one iteration of a repeat, so that
- * identical layers stay identical and no stage adds terms of another. */
-static ScalarList squares_by_layer(const Updater *u)
-{
-    MwArena *arena = u->graph->arena;
-    ScalarList layers = {0}, layer = {0};
-    for (int v = 0; v < u->values; v++) {
-        if (!mw_has_value(u->gradient[v]))
-            continue;
-        MwOrigin origin = mw_value_node(u->graph, (MwValueId){v})->origin;
-        if (layer.count > 0 && !is_same_layer(&origin, &u->graph->origin)) {
-            mw_vec_push(arena, &layers, sum_layer(u, layer.at, layer.count));
-            layer.count = 0;
-        }
-        u->graph->origin = origin;
-        mw_vec_push(arena, &layer, mw_step_squares(u->graph, u->gradient[v]));
-    }
-    mw_vec_push(arena, &layers, sum_layer(u, layer.at, layer.count));
-    return layers;
-}
-
 /* The factor that clips the norm of all gradients to clip_norm. */
 static MwValueId build_clip(const Updater *u)
 {
-    MwOrigin origin = u->graph->origin;
-    ScalarList layers = squares_by_layer(u);
-    u->graph->origin = origin;
     int first = u->graph->values.count;
-    MwValueId sum = sum_scalars(u, layers.at, layers.count);
+    MwValueId sum = mw_sum_by_layer(u->graph, u->gradient, u->values, mw_step_squares, "squares");
     MwValueId norm = mw_build_unary(u->graph, MW_OP_SQRT, sum);
     MwValueId clip = mw_build_scalar(u->graph, u->train->clip_norm);
     MwValueId scale = mw_build_binary(u->graph, MW_OP_DIV, clip,
@@ -206,7 +144,7 @@ static MwValueId build_clip(const Updater *u)
 static MwValueId clipped(const Updater *u, MwValueId gradient)
 {
     if (!mw_has_value(u->clip))
-        return gradient;
+        return mw_loss_scale_held(u->scaling, gradient);
     MwValueId scale = mw_build_cast(u->graph, u->clip, mw_value_tensor(u->graph, gradient)->type);
     return mw_build_binary(u->graph, MW_OP_MUL, gradient, scale);
 }
@@ -216,7 +154,7 @@ static MwValueId build_nearing(const Updater *u)
 {
     MwGraph *graph = u->graph;
     int first = graph->values.count;
-    MwValueId t = mw_build_cast(graph, u->step, MW_F32);
+    MwValueId t = mw_build_cast(graph, u->own_step, MW_F32);
     MwValueId is_first = mw_step_scalar(u->graph, MW_OP_EQ, t, 1);
     MwValueId nearing = mw_build_select(graph, is_first, mw_build_scalar(graph, 1),
                                         mw_build_scalar(graph, 1 - u->train->ema));
@@ -247,7 +185,7 @@ static void update_weight(const Updater *u, MwValueId weight)
                          .weight = weight,
                          .gradient = clipped(u, u->gradient[weight.index]),
                          .rate = rate_of(u, name),
-                         .step = u->step,
+                         .step = u->own_step,
                          .diags = u->diags};
     MwValueId value = mw_step_weight(&step);
     if (mw_has_value(u->nearing))
@@ -350,6 +288,7 @@ static void update_weights(Updater *u)
     graph->origin =
         (MwOrigin){.span = train->span, .scope = mw_intern(graph->interner, ""), .repeat = -1};
     u->step = mw_build(graph, "step", MW_OP_STEP, NULL, 0, NULL, 0);
+    u->own_step = mw_loss_scale_step(u->scaling, u->step);
     u->rate = build_rate(u, &train->learning_rate);
     u->own_rates = build_own_rates(u);
     if (train->clip_norm > 0)
@@ -375,12 +314,15 @@ static bool lower_trains(MwCompilation *compilation, MwDiags *diags)
     if (!check_assigns(graph, gradient, diags))
         return false;
     graph->phase = MW_PHASE_UPDATE;
+    const MwLossScaling scaling =
+        mw_loss_scale_begin(graph, &compilation->loss_states, gradient, values);
     for (int i = 0; i < graph->trains.count; i++) {
         const MwTrain *train = &graph->trains.at[i];
         Updater u = {.graph = graph,
                      .train = train,
+                     .scaling = &scaling,
                      .diags = diags,
-                     .gradient = gradients_of(graph, train, gradient, values),
+                     .gradient = gradients_of(graph, train, scaling.gradient, values),
                      .values = values,
                      .copy = no_values(graph->arena, values),
                      .clip = mw_no_value(),
@@ -388,6 +330,7 @@ static bool lower_trains(MwCompilation *compilation, MwDiags *diags)
         update_weights(&u);
         warn_unused_patterns(&u);
     }
+    mw_loss_scale_end(&scaling);
     graph->rates.count = 0;
     return mw_diags_error_count(diags) == 0;
 }
@@ -399,6 +342,7 @@ bool mw_pass_update(MwCompilation *compilation, MwDiags *diags)
     bool is_due = mw_trains(compilation) && !mw_is_updated(graph);
     if (is_due && !lower_trains(compilation, diags))
         return false;
+    graph->loss_scale = mw_loss_scale_of(MW_F32);
     assign_in_update(graph);
     return true;
 }

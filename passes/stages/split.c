@@ -286,6 +286,20 @@ static void assign_updates(StageSplit *s)
     }
 }
 
+/* Whether each stage that keeps a weight or state runs what computes its new value. */
+static bool keepers_update(const StageSplit *s)
+{
+    for (int i = 0; i < s->graph->assigns.count; i++) {
+        const MwAssign *assign = &s->graph->assigns.at[i];
+        const uint64_t *keeps = runs_of(s, mw_value(s->graph, assign->target)->node.index);
+        const uint64_t *runs = runs_of(s, mw_value(s->graph, assign->value)->node.index);
+        for (int w = 0; w < s->words; w++)
+            if (keeps[w] & ~runs[w])
+                return false;
+    }
+    return true;
+}
+
 static void assign_all_early(StageSplit *s)
 {
     for (int n = s->graph->nodes.count - 1; n >= 0; n--)
@@ -294,12 +308,15 @@ static void assign_all_early(StageSplit *s)
 }
 
 /* The nodes before the update are assigned twice, because the update adds users of nodes that
- * run wherever they are used. */
+ * run wherever they are used. A state follows its users, so that what computes its new value may be
+ * assigned before it is known which stages keep it: then the update is assigned again. */
 static void assign_nodes(StageSplit *s)
 {
     find_replicable(s);
     assign_all_early(s);
-    assign_updates(s);
+    do
+        assign_updates(s);
+    while (!keepers_update(s));
     assign_all_early(s);
 }
 

@@ -271,7 +271,7 @@ static void check_collective(const MwCheck *check, const MwPlanInstr *instr)
         mw_check_error(check, "its parts have not %lld elements together", (long long)instr->count);
     else if (instr->axis < 0 || instr->axis >= shape->axis_count)
         mw_check_error(check, "axis %d does not exist", instr->axis);
-    else if ((unsigned)instr->type >= MW_TYPE_COUNT ||
+    else if ((unsigned)instr->type >= MW_TYPE_COUNT || mw_type_stored(instr->type) != instr->type ||
              (unsigned)instr->combine >= MW_COMBINE_COUNT ||
              !mw_combine_is_valid(instr->type, instr->combine))
         mw_check_error(check, "its elements cannot be combined so");

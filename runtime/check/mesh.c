@@ -13,7 +13,8 @@ static const int64_t largest_bytes = (int64_t)1 << 60;
 /* Returns the bytes of a tensor; -1 if the tensor is invalid or too large. */
 static int64_t tensor_bytes(const MwTensor *tensor)
 {
-    if ((unsigned)tensor->type >= MW_TYPE_COUNT || tensor->rank < 0 || tensor->rank > MW_MAX_RANK)
+    if ((unsigned)tensor->type >= MW_TYPE_COUNT || mw_type_stored(tensor->type) != tensor->type ||
+        tensor->rank < 0 || tensor->rank > MW_MAX_RANK)
         return -1;
     int64_t bytes = mw_type_bytes(tensor->type);
     for (int d = 0; d < tensor->rank; d++)

@@ -7,8 +7,9 @@
  * convolution, and gradients of filters from it: at most as many elements as a filter has. A
  * convolution is prepared at its first call and kept for the process: one entry for each distinct
  * set of arguments, of which a plan has at most as many as it has calls. The copies and what oneDNN
- * works in are memory outside the arena of the plan. Gradients of some filters are matrix products
- * instead (filter_grad.h). */
+ * works in are memory outside the arena of the plan, and so are copies that are rounded to tf32.
+ * Gradients of some filters are matrix products instead (filter_grad.h). */
+#include "base/half.h"
 #include "runtime/cpu/filter_grad.h"
 #include "runtime/cpu/onednn.h"
 #include "runtime/cpu/routines.h"
@@ -433,17 +434,46 @@ static bool run(MwRoutine routine, void *const *operands, const MwKernelArg *arg
     return good;
 }
 
+/* The same on copies of what it reads, rounded to tf32. */
+static bool run_rounded(MwRoutine routine, void *const *operands, const MwKernelArg *args,
+                        MwFault *fault)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    MwKernelArg in_f32[MW_CONV_ARGS];
+    const bool good = mw_routine_extents(routine, args, bytes);
+    MW_ASSERT(good); /* else the plan would be refused */
+    float *copy = malloc((size_t)(bytes[0] + bytes[1]));
+    if (!copy)
+        return mw_fault_set(fault, "convolution: no memory");
+    float *const second = copy + bytes[0] / (int64_t)sizeof *copy;
+    memcpy(copy, operands[0], (size_t)bytes[0]);
+    memcpy(second, operands[1], (size_t)bytes[1]);
+    for (int64_t i = 0; i < (bytes[0] + bytes[1]) / (int64_t)sizeof *copy; i++)
+        copy[i] = mw_tf32_from_f32(copy[i]);
+    memcpy(in_f32, args, sizeof in_f32);
+    in_f32[MW_WINDOW_TYPE].i = MW_F32;
+    const bool done = run(routine, (void *[]){copy, second, operands[RESULT]}, in_f32, fault);
+    free(copy);
+    return done;
+}
+
+static bool call(MwRoutine routine, void *const *operands, const MwKernelArg *args, MwFault *fault)
+{
+    return args[MW_WINDOW_TYPE].i == MW_TF32 ? run_rounded(routine, operands, args, fault)
+                                             : run(routine, operands, args, fault);
+}
+
 bool mw_cpu_conv(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
-    return run(MW_ROUTINE_CONV, operands, args, fault);
+    return call(MW_ROUTINE_CONV, operands, args, fault);
 }
 
 bool mw_cpu_conv_transpose(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
-    return run(MW_ROUTINE_CONV_TRANSPOSE, operands, args, fault);
+    return call(MW_ROUTINE_CONV_TRANSPOSE, operands, args, fault);
 }
 
 bool mw_cpu_conv_filter_grad(void *const *operands, const MwKernelArg *args, MwFault *fault)
 {
-    return run(MW_ROUTINE_CONV_FILTER_GRAD, operands, args, fault);
+    return call(MW_ROUTINE_CONV_FILTER_GRAD, operands, args, fault);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Matrix products on oneDNN if they are large, else on OpenBLAS. OpenBLAS multiplies in f32 alone:
- * operands of bf16 are copied, into memory outside the arena of the plan, as large as the
- * matrices of a batch are in f32. */
+ * operands of bf16, and those that are rounded to tf32, are copied, into memory outside the arena
+ * of the plan, as large as the matrices of a batch are in f32. */
 #include "base/half.h"
 #include "runtime/cpu/product.h"
 #include "runtime/cpu/routines.h"
@@ -37,7 +37,7 @@ static void multiply(const float *a, int64_t lda, const float *b, int64_t ldb, f
                 (float)args[MW_GEMM_BETA].f, c, (blasint)ldc);
 }
 
-/* ---- Of bf16, in f32 ---- */
+/* ---- Of bf16 and tf32, in f32 ---- */
 
 /* The matrices of one batch in f32, without gaps. */
 typedef struct {
@@ -52,9 +52,10 @@ static void widen(MwType type, const void *from, int64_t rows, int64_t columns, 
         const uint16_t *half = (const uint16_t *)from + i * stride;
         if (type == MW_F32)
             memcpy(to, wide, (size_t)columns * sizeof *to);
-        else
-            for (int64_t j = 0; j < columns; j++)
-                to[j] = mw_bf16_to_f32(half[j]);
+        for (int64_t j = 0; j < columns && type == MW_TF32; j++)
+            to[j] = mw_tf32_from_f32(wide[j]);
+        for (int64_t j = 0; j < columns && type == MW_BF16; j++)
+            to[j] = mw_bf16_to_f32(half[j]);
     }
 }
 

@@ -152,7 +152,7 @@ static bool run_library(const MwCudaConv *conv, const Known *known, void *const 
     const MwRoutine routine = (MwRoutine)known->shape.routine;
     const Places at = places_of(routine);
     const MwType type = (MwType)args[MW_CONV_FILTER_TYPE].i;
-    const MwType copy_type = (MwType)args[MW_WINDOW_TYPE].i;
+    const MwType copy_type = mw_type_stored((MwType)args[MW_WINDOW_TYPE].i);
     const int64_t rows = filter_rows(args), features = args[MW_CONV_FEATURES].i;
     char *const copy = conv->workspace, *const rest = copy + copy_bytes(args);
     if (routine != MW_ROUTINE_CONV_FILTER_GRAD)

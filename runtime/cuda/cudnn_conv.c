@@ -165,7 +165,7 @@ static bool make_parts(MwCudnnPlan *plan, const Shape *shape, int64_t alignment,
     const MwKernelArg *args = shape->args;
     const int64_t batch = args[MW_WINDOW_BATCH].i, channels = args[MW_WINDOW_CHANNELS].i;
     const int64_t features = args[MW_CONV_FEATURES].i;
-    const MwType type = (MwType)args[MW_WINDOW_TYPE].i;
+    const MwType type = mw_type_stored((MwType)args[MW_WINDOW_TYPE].i);
     const Tensor x = {X, type, batch, channels, MW_WINDOW_IN, alignment};
     const Tensor y = {Y, type, batch, features, MW_WINDOW_OUT, alignment};
     const Tensor filter = {FILTER,         type,     features, channels / args[MW_CONV_GROUPS].i,

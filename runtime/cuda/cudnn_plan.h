@@ -48,7 +48,7 @@ bool mw_cudnn_add_operation(MwCudnnPlan *plan, cudnnBackendDescriptor_t operatio
 
 /* Which algorithms to choose from. */
 typedef struct {
-    bool may_round; /* the operands, for tensor cores: they have 16 bits anyway */
+    bool may_round; /* the operands, for tensor cores: they have 16 bits, or tf32 is asked for */
     int64_t most_bytes;
 } MwCudnnChoice;
 

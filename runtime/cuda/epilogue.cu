@@ -150,7 +150,8 @@ static char *element_of(void *operand, int64_t element, int type)
 static void sum_operand(const MwGemmExtras *extras, void *const *operands, const MwKernelArg *args,
                         void *workspace, void *stream)
 {
-    const int which = extras->summed, type = (int)args[MW_GEMM_TYPE].i;
+    const int which = extras->summed, product = (int)args[MW_GEMM_TYPE].i;
+    const int type = product == MW_TF32 ? MW_F32 : product;
     const int is_turned = args[MW_GEMM_TRANS_A + which].i != 0;
     const int64_t ld = args[MW_GEMM_LDA + which].i;
     /* The sum is over k: over the columns of a, and over the rows of b, unless they are

@@ -75,10 +75,10 @@ static bool check(cublasStatus_t status, const char *call, MwFault *fault)
 
 /* ---- Shapes ---- */
 
-/* The element type of operand a, b or c. */
+/* The element type of operand a, b or c in memory. */
 static MwType type_of(const int64_t *ints, int operand)
 {
-    return (MwType)ints[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE];
+    return mw_type_stored((MwType)ints[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE]);
 }
 
 static Shape shape_of(MwRoutine routine, void *const *operands, const MwKernelArg *args)
@@ -130,7 +130,9 @@ static bool make_product(Known *known, MwFault *fault)
     const int64_t *ints = known->shape.ints;
     const cublasOperation_t first = operations[ints[MW_GEMM_TRANS_B] != 0];
     const cublasOperation_t second = operations[ints[MW_GEMM_TRANS_A] != 0];
-    return CALL(cublasLtMatmulDescCreate, &known->product, CUBLAS_COMPUTE_32F, CUDA_R_32F) &&
+    const cublasComputeType_t compute =
+        ints[MW_GEMM_TYPE] == MW_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    return CALL(cublasLtMatmulDescCreate, &known->product, compute, CUDA_R_32F) &&
            CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_TRANSA, &first,
                 sizeof first) &&
            CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_TRANSB,
@@ -218,8 +220,9 @@ static bool set_pointers(const Known *known, void *const *operands, const MwKern
 }
 
 /* Whether cuBLASLt is asked for the epilogue. How exact its GELU is, and the gradient of that, is
- * not documented: for results in f32 kernels compute them. Sums of A want it as it is stored, and
- * sums of B want it transposed. */
+ * not documented: for results in f32 kernels compute them; nor is whether sums are of operands as a
+ * product in tf32 rounds them. Sums of A want it as it is stored, and sums of B want it
+ * transposed. */
 static bool wants_epilogue(const Known *known)
 {
     const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
@@ -229,6 +232,8 @@ static bool wants_epilogue(const Known *known)
     if (x->aux && (known->shape.alignment % AUX_ALIGNED || ints[MW_GEMM_LDC] % MW_GEMM_AUX_ROW))
         return false;
     if ((x->has_gelu || x->has_gelu_grad) && type_of(ints, 2) == MW_F32)
+        return false;
+    if (x->sums && ints[MW_GEMM_TYPE] == MW_TF32)
         return false;
     return !x->sums || (x->summed ? !ints[MW_GEMM_TRANS_B] : ints[MW_GEMM_TRANS_A] != 0);
 }

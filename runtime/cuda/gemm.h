@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrix products on a GPU, by cuBLASLt. Products of f32 are computed in f32, not in TF32. The
- * algorithm of a shape is that which the choices of the device say, or the first of those that the
- * heuristics of cuBLASLt return which a call does not refuse; they are asked at the first call with
- * that shape. An epilogue is done by cuBLASLt if it supports it for the shape, otherwise by kernels
- * (epilogue.h). */
+/* Matrix products on a GPU, by cuBLASLt. Products of f32 are computed in f32, unless their type is
+ * tf32. The algorithm of a shape is that which the choices of the device say, or the first of those
+ * that the heuristics of cuBLASLt return which a call does not refuse; they are asked at the first
+ * call with that shape. An epilogue is done by cuBLASLt if it supports it for the shape, otherwise
+ * by kernels (epilogue.h). */
 #ifndef MW_RUNTIME_CUDA_GEMM_H
 #define MW_RUNTIME_CUDA_GEMM_H
 

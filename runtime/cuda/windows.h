@@ -31,6 +31,8 @@ static inline Windows windows_of(const MwKernelArg *args)
     w.batch = args[MW_WINDOW_BATCH].i;
     w.channels = (int)args[MW_WINDOW_CHANNELS].i;
     w.type = (int)args[MW_WINDOW_TYPE].i;
+    if (w.type == MW_TF32) /* of which the kernels make nothing */
+        w.type = MW_F32;
     return w;
 }
 

@@ -124,7 +124,7 @@ static int64_t gemm_bytes(const MwKernelArg *args, const GemmOperand *operand)
 
 static bool gemm_takes(int64_t type, int64_t c_type)
 {
-    return (type == MW_F32 && c_type == MW_F32) ||
+    return ((type == MW_F32 || type == MW_TF32) && c_type == MW_F32) ||
            (is_half(type) && (c_type == MW_F32 || c_type == type));
 }
 
@@ -340,9 +340,9 @@ static bool windows_overlap(const MwKernelArg *args, int i)
 
 static bool window_sizes(const MwKernelArg *args, int64_t features, WindowSizes *sizes)
 {
-    const int64_t type = args[MW_WINDOW_TYPE].i, bytes = bytes_of_type(type);
+    const int64_t bytes = bytes_of_type(args[MW_WINDOW_TYPE].i);
     int64_t in = args[MW_WINDOW_BATCH].i, out = in, taps = 1;
-    if (!is_float(type) || in < 1 || args[MW_WINDOW_CHANNELS].i < 1 || features < 1)
+    if (in < 1 || args[MW_WINDOW_CHANNELS].i < 1 || features < 1)
         return false;
     for (int i = 0; i < MW_WINDOW_DIMS; i++) {
         if (!windows_fit(args, i))
@@ -361,9 +361,11 @@ static bool conv_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
 {
     WindowSizes z;
     const int64_t groups = args[MW_CONV_GROUPS].i, features = args[MW_CONV_FEATURES].i;
-    const int64_t channels = args[MW_WINDOW_CHANNELS].i, type = args[MW_WINDOW_TYPE].i;
-    const int64_t filter_type = args[MW_CONV_FILTER_TYPE].i;
-    if (groups < 1 || channels % groups != 0 || features % groups != 0 ||
+    const int64_t channels = args[MW_WINDOW_CHANNELS].i, filter_type = args[MW_CONV_FILTER_TYPE].i;
+    int64_t type = args[MW_WINDOW_TYPE].i;
+    if (type == MW_TF32)
+        type = mw_type_stored(MW_TF32);
+    if (!is_float(type) || groups < 1 || channels % groups != 0 || features % groups != 0 ||
         !window_sizes(args, features, &z) ||
         (filter_type != type && (routine != MW_ROUTINE_CONV_FILTER_GRAD || filter_type != MW_F32)))
         return false;
@@ -379,7 +381,7 @@ static bool conv_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
 static bool pool_extents(MwRoutine routine, const MwKernelArg *args, int64_t *bytes)
 {
     WindowSizes z;
-    if (!window_sizes(args, args[MW_WINDOW_CHANNELS].i, &z))
+    if (!is_float(args[MW_WINDOW_TYPE].i) || !window_sizes(args, args[MW_WINDOW_CHANNELS].i, &z))
         return false;
     for (int i = 0; i < MW_WINDOW_DIMS; i++)
         if (!windows_overlap(args, i))

@@ -77,7 +77,7 @@ static const Window models[] = {
     {4, 32, 32, 1, {16, 16, 16}, {3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}},
 };
 
-static const MwType types[] = {MW_F32, MW_BF16, MW_F16};
+static const MwType types[] = {MW_F32, MW_TF32, MW_BF16, MW_F16};
 static const MwRoutine routines[] = {MW_ROUTINE_CONV, MW_ROUTINE_CONV_TRANSPOSE,
                                      MW_ROUTINE_CONV_FILTER_GRAD};
 

@@ -16,6 +16,7 @@ struct cublasLtContext {
 };
 
 struct FakeProduct {
+    cublasComputeType_t compute;
     int32_t turned[2]; /* cublasOperation_t of a, b */
     uint32_t epilogue; /* cublasLtEpilogue_t */
     void *bias, *aux;
@@ -115,9 +116,12 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *product, cublasCom
                                         cudaDataType_t scale)
 {
     MAY_FAIL(CUBLAS_STATUS_ALLOC_FAILED);
-    if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
+    if ((compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32) ||
+        scale != CUDA_R_32F)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    *product = made(&(struct FakeProduct){.epilogue = CUBLASLT_EPILOGUE_DEFAULT}, sizeof **product);
+    *product =
+        made(&(struct FakeProduct){.compute = compute, .epilogue = CUBLASLT_EPILOGUE_DEFAULT},
+             sizeof **product);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -226,7 +230,8 @@ static bool go_together(const struct FakeProduct *product, const struct FakeLayo
 {
     uint64_t m, k;
     sizes(product, a, &m, &k);
-    const bool types_do = a->type == b->type && (c->type == MW_F32 || c->type == a->type);
+    const bool types_do = a->type == b->type && (c->type == MW_F32 || c->type == a->type) &&
+                          (product->compute == CUBLAS_COMPUTE_32F || a->type == MW_F32);
     return types_do && m == c->rows && k == (product->turned[1] ? b->columns : b->rows) &&
            c->columns == (product->turned[1] ? b->rows : b->columns) && a->batches == c->batches &&
            b->batches == c->batches;
@@ -315,8 +320,9 @@ typedef struct {
     int algorithm;
 } Work;
 
-/* Matrix `batch` in f32, at the same distances; memory of its own. */
-static float *widened(const struct FakeLayout *layout, const void *from, int64_t batch)
+/* Matrix `batch` in f32, at the same distances, or rounded to tf32; memory of its own. */
+static float *widened(const struct FakeLayout *layout, const void *from, int64_t batch,
+                      bool is_tf32)
 {
     const size_t count = (size_t)layout->ld * (layout->columns - 1) + layout->rows;
     const char *at = (const char *)from + batch * layout->step * mw_type_bytes(layout->type);
@@ -325,6 +331,8 @@ static float *widened(const struct FakeLayout *layout, const void *from, int64_t
         abort();
     for (size_t i = 0; i < count; i++)
         to[i] = (float)mw_element_get(layout->type, at, (int64_t)i);
+    for (size_t i = 0; i < count && is_tf32; i++)
+        to[i] = mw_tf32_from_f32(to[i]);
     return to;
 }
 
@@ -405,12 +413,13 @@ static bool multiply(void *state)
 {
     const Work *work = state;
     const struct FakeLayout *l = work->layout;
+    const bool is_tf32 = work->product.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
     uint64_t m, k;
     fake_spend(fake_algorithm_ms(work->algorithm));
     sizes(&work->product, &l[0], &m, &k);
     for (int64_t i = 0; i < l[2].batches; i++) {
-        float *a = widened(&l[0], work->a, i), *b = widened(&l[1], work->b, i);
-        float *c = widened(&l[2], work->c, i);
+        float *a = widened(&l[0], work->a, i, is_tf32), *b = widened(&l[1], work->b, i, is_tf32);
+        float *c = widened(&l[2], work->c, i, false);
         cblas_sgemm(CblasColMajor, work->product.turned[0] ? CblasTrans : CblasNoTrans,
                     work->product.turned[1] ? CblasTrans : CblasNoTrans, (blasint)m,
                     (blasint)l[2].columns, (blasint)k, work->alpha, a, (blasint)l[0].ld, b,

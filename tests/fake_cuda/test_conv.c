@@ -97,6 +97,26 @@ START_TEST(cudnn_does_what_it_can)
 }
 END_TEST
 
+/* Algorithms that round f32 for tensor cores are for those who ask for that. */
+START_TEST(f32_is_rounded_where_it_is_asked_for)
+{
+    static const MwType types[] = {MW_F32, MW_TF32};
+    const float x = 1 + 0x1p-11f, found[] = {x, 1 + 0x1p-10f};
+    for (int i = 0; i < MW_COUNT(types); i++) {
+        Prepared p = prepare(&windows[0]);
+        check_warning(&p, NULL);
+        prepared = &p;
+        Call call = window_call(MW_ROUTINE_CONV, &windows[0], types[i]);
+        *(float *)call.operands[0] = x;
+        *(float *)call.operands[1] = 1;
+        run(&call);
+        ck_assert_float_eq(*(float *)call.operands[2], found[i]);
+        call_release(&call);
+        release(&p);
+    }
+}
+END_TEST
+
 START_TEST(a_call_that_fails_is_a_fault)
 {
     setenv("FAKE_CUDA_FAULT", "cudnnBackendExecute:1:fail", 1);
@@ -119,6 +139,7 @@ int main(void)
     TCase *tests = tcase_create("conv");
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, cudnn_does_what_it_can, 0, MW_COUNT(cases));
+    tcase_add_test(tests, f32_is_rounded_where_it_is_asked_for);
     tcase_add_test(tests, a_call_that_fails_is_a_fault);
     return run_suite(suite);
 }

@@ -475,7 +475,8 @@ static Case optimizer_case(MwArena *arena, int i)
 /* Casts between all types, of numbers of all sizes. */
 static Case cast_case(MwArena *arena, int i)
 {
-    const MwType from = (MwType)(i / MW_TYPE_COUNT), to = (MwType)(i % MW_TYPE_COUNT);
+    const MwType from = mw_type_stored((MwType)(i / MW_TYPE_COUNT)),
+                 to = mw_type_stored((MwType)(i % MW_TYPE_COUNT));
     return (Case){.op = "cast",
                   .operands = mw_arena_printf(arena, "%s[1000]", mw_type_name(from)),
                   .attrs = mw_arena_printf(arena, "type = %s", mw_type_name(to)),

@@ -227,7 +227,8 @@ static void run_all(Test *test)
         for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++)
             for (int type = 0; type < MW_TYPE_COUNT; type++)
                 for (int combine = 0; combine < MW_COMBINE_COUNT; combine++)
-                    if (mw_combine_is_valid((MwType)type, (MwCombine)combine) &&
+                    if (mw_type_stored((MwType)type) == (MwType)type &&
+                        mw_combine_is_valid((MwType)type, (MwCombine)combine) &&
                         (combine == 0 || mw_collective_info((MwCollective)kind)->combines))
                         run_counts(test, (MwExchange){.kind = (MwCollective)kind,
                                                       .axis = axis,

@@ -50,9 +50,10 @@ MwType call_type(const Call *call, int operand)
     if (is_attention(call->routine))
         return attention_type(call, operand);
     if (is_windows(call->routine))
-        return (MwType)call
-            ->args[is_filter(call->routine, operand) ? MW_CONV_FILTER_TYPE : MW_WINDOW_TYPE]
-            .i;
+        return mw_type_stored(
+            (MwType)call
+                ->args[is_filter(call->routine, operand) ? MW_CONV_FILTER_TYPE : MW_WINDOW_TYPE]
+                .i);
     if (call->routine == MW_ROUTINE_TOP_K || call->routine == MW_ROUTINE_TAKE_ALONG_GRAD)
         return operand == (call->routine == MW_ROUTINE_TOP_K ? 2 : 0)
                    ? MW_I32
@@ -62,13 +63,26 @@ MwType call_type(const Call *call, int operand)
     if (call->routine == MW_ROUTINE_CUMSUM)
         return (MwType)call->args[MW_ALONG_TYPE].i;
     if (mw_gemm_extras(call->routine))
-        return (MwType)call->args[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE].i;
+        return mw_type_stored((MwType)call->args[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE].i);
     return MW_F32;
 }
 
 double call_value(const Call *call, int operand, int64_t element)
 {
     return mw_element_get(call_type(call, operand), call->operands[operand], element);
+}
+
+/* The number that operand `operand` has first at `element`; one that a product in tf32 takes as it
+ * is. */
+static double first_value(const Call *call, int operand, int64_t element)
+{
+    const float sample = call_sample(element, operand);
+    if (call_type(call, operand) == MW_BOOL)
+        return sample < 0.3f;
+    const bool is_product = mw_gemm_extras(call->routine) || is_windows(call->routine);
+    const int type = is_windows(call->routine) ? MW_WINDOW_TYPE : MW_GEMM_TYPE;
+    const bool is_tf32 = is_product && operand < 2 && call->args[type].i == MW_TF32;
+    return (double)(is_tf32 ? mw_tf32_from_f32(sample) : sample);
 }
 
 double call_rounding(const Call *call, int operand)
@@ -87,8 +101,7 @@ void call_allocate(Call *call)
         memset(values, 0xff, (size_t)call->bytes[i]);
         const MwType type = call_type(call, i);
         for (int64_t k = 0; is_filled && k < call->bytes[i] / mw_type_bytes(type); k++)
-            mw_element_put(type, values, k,
-                           type == MW_BOOL ? call_sample(k, i) < 0.3f : (double)call_sample(k, i));
+            mw_element_put(type, values, k, first_value(call, i, k));
         memset(values + call->bytes[i], GUARD, CALL_GUARD_BYTES);
         call->operands[i] = values;
     }

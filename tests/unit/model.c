@@ -24,8 +24,10 @@ static MwGraph *load_file(TestModel *model, MwInterner *interner, const char *te
         defines[count++] = (MwDefine){word, equals + 1};
     }
     MwGraph *graph = mw_graph_load(model->arena, interner, path, defines, count, model->diags);
-    if (graph && word)
-        MW_ASSERT(mw_type_parse(rest, &graph->precision));
+    if (graph && word) {
+        MW_ASSERT(mw_product_parse(rest, &graph->precision));
+        graph->loss_scale = mw_loss_scale_of(graph->precision);
+    }
     return graph;
 }
 

@@ -162,6 +162,7 @@ BREAK(gemm_offset, good->forward[PREDICT].args[MW_GEMM_B_OFFSET].i = 16)
 BREAK(gemm_negative, good->forward[PREDICT].args[MW_GEMM_B_OFFSET].i = -1)
 BREAK(gemm_overflow, good->forward[PREDICT].args[MW_GEMM_LDA].i = INT64_MAX / 2)
 BREAK(gemm_types, good->forward[PREDICT].args[MW_GEMM_C_TYPE].i = MW_BF16)
+BREAK(gemm_products, good->buffers[SAMPLE_PRED].tensor.type = MW_TF32)
 BREAK(gemm_halves, good->forward[PREDICT].args[MW_GEMM_TYPE].i = MW_F16)
 BREAK(gemm_finished, good->forward[PREDICT].target = MW_ROUTINE_GEMM_GELU)
 BREAK(gemm_bias_less, good->forward[PREDICT].target = MW_ROUTINE_GEMM_BIAS)
@@ -354,6 +355,7 @@ static const struct {
     {gemm_negative, "its arguments are not valid"},
     {gemm_overflow, "its arguments are not valid"},
     {gemm_types, "its arguments are not valid"},
+    {gemm_products, "has no valid type or shape"},
     {gemm_halves, "it takes f32 and bf16 alone on this backend"},
     {gemm_finished, "instruction 0 (gemm_gelu): it is no routine of this backend"},
     {gemm_bias_less,

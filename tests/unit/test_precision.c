@@ -2,6 +2,7 @@
 /* Mixed precision: the type that every operator gets, what is cast for it, and that a model's own
  * types stay. */
 #include "base/text.h"
+#include "cost/cost.h"
 #include "ir/print.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/model.h"
@@ -261,6 +262,49 @@ START_TEST(a_dump_with_gradients_has_its_types)
 }
 END_TEST
 
+static const int *one_way(void)
+{
+    static int ways[MW_MAX_FACTORS];
+    for (int f = 0; f < MW_MAX_FACTORS; f++)
+        ways[f] = 1;
+    return ways;
+}
+
+/* Products of f32 alone; the statement stays, since no type says it. */
+START_TEST(tf32_is_how_products_take_f32)
+{
+    TestModel model = test_model_new("model m {\n"
+                                     "  precision tf32\n"
+                                     "  input x: f32[8, 4]\n"
+                                     "  weight w: f32[4, 4] = ones\n"
+                                     "  weight h: bf16[4, 4] = ones\n"
+                                     "  weight f: f32[1, 4, 4] = ones\n"
+                                     "  y = cast(x @ w, bf16) @ h\n"
+                                     "  z = conv(reshape(x, [8, 1, 4]), f)\n"
+                                     "  train sum(cast(y, f32)) + sum(z) with sgd(lr = 1)\n"
+                                     "}\n",
+                                     1, MW_PASS_update);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwGraph *graph = model.compilation.graph;
+    int products = 0, halves = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        const MwShardingRule rule = mw_sharding_rule(model.arena, graph, (MwNodeId){n});
+        const MwWork work = mw_cost_node_work(graph, (MwNodeId){n}, &rule, one_way());
+        if (work.kind != MW_WORK_GEMM)
+            continue;
+        const MwType type = mw_value_tensor(graph, node->operands[0])->type;
+        ck_assert_int_eq(work.type, type == MW_F32 ? MW_TF32 : MW_BF16);
+        halves += type == MW_BF16;
+        products++;
+    }
+    ck_assert_int_eq(graph->precision, MW_TF32);
+    ck_assert_int_eq(halves, 3);
+    ck_assert_int_eq(products, 7);
+    test_model_free(&model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("precision");
@@ -272,5 +316,6 @@ int main(void)
     tcase_add_test(tests, ends_keep_their_types);
     tcase_add_test(tests, gradients_of_weights_are_never_rounded);
     tcase_add_test(tests, a_dump_with_gradients_has_its_types);
+    tcase_add_test(tests, tf32_is_how_products_take_f32);
     return run_suite(suite);
 }

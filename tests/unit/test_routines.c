@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A device's routines against plain loops in double precision, over a table of shapes; and that a
  * call touches what mw_routine_extents says and no more. */
+#include "base/half.h"
 #include "runtime/plan/routine.h"
 #include "tests/unit/attention.h"
 #include "tests/unit/order.h"
@@ -63,13 +64,15 @@ static void check_close(const Call *call, int operand, int64_t index, double exp
 
 /* ---- gemm ---- */
 
-static const struct {
+typedef struct {
     int64_t m, n, k, batch0, batch1;
     bool trans_a, trans_b;
     double alpha, beta;
     int64_t pad; /* elements between rows, batches and before the first */
     MwType type, c_type;
-} gemms[] = {
+} GemmCase;
+
+static const GemmCase gemms[] = {
     {1, 1, 1, 1, 1, false, false, 1, 0, 0, MW_F32, MW_F32},
     {5, 7, 3, 1, 1, false, false, 1, 0, 0, MW_F32, MW_F32},
     {5, 7, 3, 1, 1, true, false, 2, 0, 3, MW_F32, MW_F32},
@@ -101,35 +104,39 @@ static const struct {
     {96, 97, 130, 1, 1, true, true, 0.5, 1, 3, MW_BF16, MW_F32},
     {64, 80, 72, 2, 2, true, false, 1, 1, 5, MW_BF16, MW_BF16},
     {64, 80, 72, 1, 3, false, true, 1, 0, 0, MW_BF16, MW_F32},
+    /* of numbers that tf32 has */
+    {5, 7, 3, 1, 1, true, false, 2, 1, 3, MW_TF32, MW_F32},
+    {4, 6, 8, 2, 3, false, true, 1, 0, 5, MW_TF32, MW_F32},
+    {130, 96, 97, 1, 1, false, false, 1, 0.5, 0, MW_TF32, MW_F32},
 };
 
-static Call gemm_call(int index)
+static Call gemm_call(const GemmCase *from)
 {
     Call call = {.routine = MW_ROUTINE_GEMM};
     MwKernelArg *a = call.args;
-    const int64_t m = gemms[index].m, n = gemms[index].n, k = gemms[index].k;
-    const int64_t pad = gemms[index].pad, batch1 = gemms[index].batch1;
-    a[MW_GEMM_TRANS_A].i = gemms[index].trans_a;
-    a[MW_GEMM_TRANS_B].i = gemms[index].trans_b;
+    const int64_t m = from->m, n = from->n, k = from->k;
+    const int64_t pad = from->pad, batch1 = from->batch1;
+    a[MW_GEMM_TRANS_A].i = from->trans_a;
+    a[MW_GEMM_TRANS_B].i = from->trans_b;
     a[MW_GEMM_M].i = m;
     a[MW_GEMM_N].i = n;
     a[MW_GEMM_K].i = k;
-    a[MW_GEMM_LDA].i = (gemms[index].trans_a ? m : k) + pad;
-    a[MW_GEMM_LDB].i = (gemms[index].trans_b ? k : n) + pad;
+    a[MW_GEMM_LDA].i = (from->trans_a ? m : k) + pad;
+    a[MW_GEMM_LDB].i = (from->trans_b ? k : n) + pad;
     a[MW_GEMM_LDC].i = n + pad;
-    a[MW_GEMM_BATCH0].i = gemms[index].batch0;
+    a[MW_GEMM_BATCH0].i = from->batch0;
     a[MW_GEMM_BATCH1].i = batch1;
-    a[MW_GEMM_A_STRIDE1].i = (gemms[index].trans_a ? k : m) * a[MW_GEMM_LDA].i + pad;
-    a[MW_GEMM_B_STRIDE1].i = (gemms[index].trans_b ? n : k) * a[MW_GEMM_LDB].i;
+    a[MW_GEMM_A_STRIDE1].i = (from->trans_a ? k : m) * a[MW_GEMM_LDA].i + pad;
+    a[MW_GEMM_B_STRIDE1].i = (from->trans_b ? n : k) * a[MW_GEMM_LDB].i;
     a[MW_GEMM_C_STRIDE1].i = m * a[MW_GEMM_LDC].i + pad;
     a[MW_GEMM_A_STRIDE0].i = batch1 * a[MW_GEMM_A_STRIDE1].i;
     a[MW_GEMM_B_STRIDE0].i = batch1 * a[MW_GEMM_B_STRIDE1].i + pad;
     a[MW_GEMM_C_STRIDE0].i = batch1 * a[MW_GEMM_C_STRIDE1].i;
-    a[MW_GEMM_TYPE].i = gemms[index].type;
-    a[MW_GEMM_C_TYPE].i = gemms[index].c_type;
+    a[MW_GEMM_TYPE].i = from->type;
+    a[MW_GEMM_C_TYPE].i = from->c_type;
     a[MW_GEMM_A_OFFSET].i = a[MW_GEMM_B_OFFSET].i = a[MW_GEMM_C_OFFSET].i = pad;
-    a[MW_GEMM_ALPHA].f = gemms[index].alpha;
-    a[MW_GEMM_BETA].f = gemms[index].beta;
+    a[MW_GEMM_ALPHA].f = from->alpha;
+    a[MW_GEMM_BETA].f = from->beta;
     call_allocate(&call);
     return call;
 }
@@ -176,7 +183,7 @@ static void check_gemm_batch(const Call *call, const Call *before, int64_t i, in
 
 START_TEST(gemm_is_the_product)
 {
-    Call call = gemm_call(_i), before = gemm_call(_i);
+    Call call = gemm_call(&gemms[_i]), before = gemm_call(&gemms[_i]);
     MwFault fault = {0};
     bool is_host;
     const bool good = try(&call, &is_host, &fault);
@@ -191,6 +198,16 @@ START_TEST(gemm_is_the_product)
     call_release(&before);
 }
 END_TEST
+
+/* Products of one number by 1: what is taken of it. 2^-11 is half of what tf32 resolves at 1. */
+static const struct {
+    float x, taken;
+} rounded[] = {
+    {1 + 0x1p-10f, 1 + 0x1p-10f},   {1 + 0x1p-11f, 1 + 0x1p-10f}, {1 + 0x1p-11f - 0x1p-23f, 1},
+    {-1 - 0x1p-11f, -1 - 0x1p-10f}, {1 + 0x3p-11f, 1 + 0x1p-9f},  {0x3p-137f, 0x1p-135f},
+    {0x1.ffcp127f, 0x1.ffcp127f},   {0x1.ffep127f, INFINITY},     {INFINITY, INFINITY}};
+
+static const GemmCase of_one = {1, 1, 1, 1, 1, false, false, 1, 0, 0, MW_TF32, MW_F32};
 
 /* ---- Products with more ---- */
 
@@ -230,6 +247,8 @@ static const struct {
     {MW_ROUTINE_GEMM_BIAS_GELU_AUX, 33, 64, 300, false, true, 0.5, 0, 0, MW_F16, MW_F16},
     {MW_ROUTINE_GEMM_GELU_GRAD, 33, 64, 30, true, true, 1, 0, 0, MW_F16, MW_F16},
     {MW_ROUTINE_GEMM_SUM_B, 40, 33, 30, true, false, 1, 0, 0, MW_F16, MW_F16},
+    {MW_ROUTINE_GEMM_BIAS_GELU_AUX, 40, 24, 16, false, false, 1, 0, 8, MW_TF32, MW_F32},
+    {MW_ROUTINE_GEMM_SUM_B, 40, 33, 30, true, false, 1, 1, 0, MW_TF32, MW_F32},
 };
 
 static Call finished_call(int index)
@@ -425,13 +444,14 @@ END_TEST
 static const struct {
     int arg;
     int64_t value;
-} wrong_gemms[] = {{MW_GEMM_TYPE, MW_I32}, {MW_GEMM_TYPE, -1}, {MW_GEMM_C_TYPE, MW_BF16},
-                   {MW_GEMM_C_TYPE, 1000}, {MW_GEMM_LDC, 6},   {MW_GEMM_BATCH0, -1}};
+} wrong_gemms[] = {{MW_GEMM_TYPE, MW_I32},    {MW_GEMM_TYPE, -1},     {MW_GEMM_C_TYPE, MW_BF16},
+                   {MW_GEMM_C_TYPE, MW_TF32}, {MW_GEMM_C_TYPE, 1000}, {MW_GEMM_LDC, 6},
+                   {MW_GEMM_BATCH0, -1}};
 
 START_TEST(extents_refuse_nonsense_of_gemm)
 {
     int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
-    Call call = gemm_call(1);
+    Call call = gemm_call(&gemms[1]);
     call.args[wrong_gemms[_i].arg].i = wrong_gemms[_i].value;
     ck_assert(!mw_routine_extents(MW_ROUTINE_GEMM, call.args, bytes));
     call_release(&call);
@@ -477,6 +497,45 @@ START_TEST(windows_are_convolved_and_pooled)
 }
 END_TEST
 
+/* Convolutions of numbers that tf32 has. */
+START_TEST(windows_are_convolved_in_tf32)
+{
+    if (windows[_i].groups)
+        windows_check(&windows[_i], MW_TF32, false, run);
+}
+END_TEST
+
+static Call call_of_one(MwRoutine routine)
+{
+    return routine == MW_ROUTINE_GEMM ? gemm_call(&of_one)
+                                      : window_call(routine, &windows[0], MW_TF32);
+}
+
+/* How GPUs round is not documented, and their convolutions do so by cuDNN alone. */
+START_TEST(tf32_is_the_nearest)
+{
+    static const MwRoutine products[] = {MW_ROUTINE_GEMM, MW_ROUTINE_CONV,
+                                         MW_ROUTINE_CONV_TRANSPOSE, MW_ROUTINE_CONV_FILTER_GRAD};
+    const float x = rounded[_i].x, taken = rounded[_i].taken;
+    for (int i = 0; i < 2 * MW_COUNT(products); i++) {
+        const MwRoutine routine = products[i / 2];
+        Call call = call_of_one(routine);
+        MwFault fault = {0};
+        bool is_host;
+        *(float *)call.operands[i % 2] = x;
+        *(float *)call.operands[1 - i % 2] = 1;
+        ck_assert_msg(try(&call, &is_host, &fault), "%s", fault.text);
+        const float found = *(float *)call.operands[2];
+        if (is_host)
+            ck_assert_float_eq(found, taken);
+        else if (isnormal(taken))
+            ck_assert(fabsf(found - x) <= 0x1p-10f * fabsf(x) &&
+                      (routine != MW_ROUTINE_GEMM || mw_tf32_from_f32(found) == found));
+        call_release(&call);
+    }
+}
+END_TEST
+
 static const MwType halves[] = {MW_BF16, MW_F16};
 
 /* Every shape in every type of 16 bits, which a CPU refuses. */
@@ -503,6 +562,7 @@ static const struct {
                      {MW_CONV_FEATURES, 3},
                      {MW_CONV_GROUPS, 0},
                      {MW_CONV_FILTER_TYPE, MW_I32},
+                     {MW_CONV_FILTER_TYPE, MW_TF32},
                      {MW_WINDOW_TYPE, MW_I32},
                      {MW_WINDOW_BEFORE, -1},
                      {MW_WINDOW_STRIDE + 2, 0},
@@ -622,6 +682,8 @@ int main(void)
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
     tcase_add_loop_test(tests, windows_are_convolved_and_pooled, 0, WINDOWS);
     tcase_add_loop_test(tests, windows_of_16_bits_are_for_gpus, 0, WINDOWS * MW_COUNT(halves));
+    tcase_add_loop_test(tests, windows_are_convolved_in_tf32, 0, WINDOWS);
+    tcase_add_loop_test(tests, tf32_is_the_nearest, 0, MW_COUNT(rounded));
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_windows, 0, MW_COUNT(wrong_windows));
     tcase_add_loop_test(tests, extents_refuse_windows_of_padding, 0, MW_COUNT(wrong_pools));
     tcase_add_loop_test(tests, parts_of_rows_are_found_and_scattered, 0, ORDERS);

@@ -167,19 +167,25 @@ static const struct {
 };
 
 /* The gradients of w and b are 2 x and -3 x. */
-static TestModel two_weights(const char *train, MwArena *arena)
+static TestModel two_weights_in(const char *precision, const char *train, MwArena *arena)
 {
     const char *text = mw_arena_printf(arena,
                                        "model m {\n"
+                                       "  precision %s\n"
                                        "  input x: f32[%d]\n"
                                        "  weight w: f32[%d] = ones\n"
                                        "  weight b: f32[%d] = constant(2)\n"
                                        "  train sum(2 * w * x - 3 * x * b) with %s\n"
                                        "}\n",
-                                       COUNT, COUNT, COUNT, train);
+                                       precision, COUNT, COUNT, COUNT, train);
     TestModel model = test_model_new(text, 1, MW_PASS_clean);
     ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     return model;
+}
+
+static TestModel two_weights(const char *train, MwArena *arena)
+{
+    return two_weights_in("f32", train, arena);
 }
 
 static void set_input(TestModel *model, const double *x)
@@ -786,6 +792,135 @@ START_TEST(averages_follow_the_weights)
 }
 END_TEST
 
+/* ---- The scale of the loss ---- */
+
+static void check_scale(const TestModel *model, int step, double scale, int good, int skipped)
+{
+    const struct {
+        const char *name;
+        double value;
+    } states[] = {{"loss_scale", scale},
+                  {"loss_scale.good_steps", good},
+                  {"loss_scale.skipped_steps", skipped}};
+    for (int i = 0; i < MW_COUNT(states); i++) {
+        const double found = interpreter_value(model->run, states[i].name)[0];
+        ck_assert_msg(found == states[i].value, "step %d: %s is %g, not %g", step, states[i].name,
+                      found, states[i].value);
+    }
+}
+
+/* Where a gradient is not finite, nothing moves and no optimizer counts the step; in all others
+ * steps are those without a scale. */
+START_TEST(a_step_that_is_not_finite_is_skipped)
+{
+    static const struct {
+        bool is_finite;
+        double scale; /* and counts, after the step */
+        int good, skipped;
+    } steps[] = {{true, 8, 1, 0}, {true, 16, 0, 0}, {false, 8, 0, 1},
+                 {true, 8, 1, 1}, {false, 4, 0, 2}, {false, 2, 0, 3},
+                 {true, 2, 1, 3}, {true, 4, 0, 3},  {true, 4, 1, 3}};
+    static const double infinite[COUNT] = {0.5, INFINITY, 0.25};
+    MwArena *arena = mw_arena_new();
+    TestModel model =
+        two_weights_in("f32(scale = 8, growth = 2)",
+                       "adam(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3), ema = 0.75", arena);
+    Weight w = {.w = {1, 1, 1}};
+    double g[COUNT], ema[COUNT];
+    int taken = 0;
+    for (int step = 0; step < MW_COUNT(steps); step++) {
+        set_input(&model, steps[step].is_finite ? x : infinite);
+        interpreter_step(model.run);
+        for (int i = 0; i < COUNT; i++)
+            g[i] = 2 * x[i];
+        if (steps[step].is_finite)
+            adam(&w, g, ++taken, 0);
+        for (int i = 0; i < COUNT && steps[step].is_finite; i++)
+            ema[i] = taken == 1 ? w.w[i] : 0.75 * ema[i] + 0.25 * w.w[i];
+        compare(&model, "w", w.w);
+        compare(&model, "w.ema", ema);
+        check_scale(&model, step + 1, steps[step].scale, steps[step].good, steps[step].skipped);
+    }
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* Else new values of all weights would be kept until it is known whether they count. */
+START_TEST(optimizers_wait_for_all_gradients)
+{
+    static const struct {
+        const char *train;
+        MwOp maker; /* of the gradient that the optimizer takes */
+    } cases[] = {{"adam(lr = 1)", MW_OP_SELECT}, {"adam(lr = 1), clip_norm = 1", MW_OP_MUL}};
+    MwArena *arena = mw_arena_new();
+    TestModel model = two_weights_in("f32(scale = 8)", cases[_i].train, arena);
+    const MwGraph *graph = model.compilation.graph;
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].op == MW_OP_ADAM)
+            ck_assert_int_eq(mw_value_node(graph, graph->nodes.at[n].operands[1])->op,
+                             cases[_i].maker);
+    ck_assert_int_eq(count_nodes(graph, MW_OP_ADAM), 2);
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* The scale stays in its limits, and without growth it only falls. */
+START_TEST(a_scale_has_limits)
+{
+    static const struct {
+        const char *precision;
+        double x, scale; /* after the second step */
+    } cases[] = {{"f32(scale = 2.0 ** 64, growth = 1)", 1, 0x1p64},
+                 {"f32(scale = 2 ** -64, growth = 0)", INFINITY, 0x1p-64},
+                 {"f32(scale = 4, growth = 0)", 1, 4},
+                 {"f32(scale = 4)", 1, 4},
+                 {"f32(scale = 4)", INFINITY, 1}};
+    MwArena *arena = mw_arena_new();
+    TestModel model = two_weights_in(cases[_i].precision, "sgd(lr = 0.1)", arena);
+    set_input(&model, (double[COUNT]){cases[_i].x, 0, 0});
+    interpreter_step(model.run);
+    interpreter_step(model.run);
+    ck_assert_double_eq(interpreter_value(model.run, "loss_scale")[0], cases[_i].scale);
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* Only f16 has a scale by itself, and all losses of a step have one. */
+START_TEST(losses_of_f16_have_one_scale)
+{
+    static const struct {
+        const char *precision;
+        double scale;
+    } cases[] = {{"f16", 65536}, {"bf16", 0}, {"tf32", 0}, {"f32", 0}, {"f16(scale = 0)", 0}};
+    MwArena *arena = mw_arena_new();
+    const char *text = mw_arena_printf(arena,
+                                       "model m {\n"
+                                       "  precision %s\n"
+                                       "  input x: f32[4, 4]\n"
+                                       "  weight w: f32[4, 4] = ones\n"
+                                       "  weight v: f32[4, 4] = ones\n"
+                                       "  train sum(x @ w) with sgd(lr = 1), only = \"w\"\n"
+                                       "  train sum(x @ v) with adam(lr = 1), only = \"v\"\n"
+                                       "}\n",
+                                       cases[_i].precision);
+    TestModel model = test_model_new(text, 1, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwGraph *graph = model.compilation.graph;
+    int states = 0;
+    for (int n = 0; n < graph->nodes.count; n++)
+        states += graph->nodes.at[n].op == MW_OP_STATE;
+    ck_assert_int_eq(states, cases[_i].scale ? 5 : 2);
+    ck_assert_double_eq(graph->loss_scale.initial, 0);
+    if (cases[_i].scale)
+        ck_assert_double_eq(interpreter_value(model.run, "loss_scale")[0], cases[_i].scale);
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* The gradients are clipped by the norm of those that are made. */
 START_TEST(only_weights_that_match_are_trained)
 {
@@ -931,6 +1066,10 @@ int main(void)
     tcase_add_loop_test(tests, a_pattern_that_matches_nothing_is_pointed_out, 0, 5);
     tcase_add_loop_test(tests, weights_have_rates_and_decays_by_name, 0, MW_COUNT(overrides));
     tcase_add_test(tests, averages_follow_the_weights);
+    tcase_add_test(tests, a_step_that_is_not_finite_is_skipped);
+    tcase_add_loop_test(tests, optimizers_wait_for_all_gradients, 0, 2);
+    tcase_add_loop_test(tests, a_scale_has_limits, 0, 5);
+    tcase_add_loop_test(tests, losses_of_f16_have_one_scale, 0, 5);
     tcase_add_test(tests, only_weights_that_match_are_trained);
     tcase_add_test(tests, some_weight_is_trained);
     tcase_add_test(tests, a_bf16_weight_has_f32_states);

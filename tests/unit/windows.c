@@ -49,7 +49,8 @@ void window_args(MwRoutine routine, const Window *z, MwType type, MwKernelArg *a
     if (z->groups) {
         a[MW_CONV_FEATURES].i = z->features;
         a[MW_CONV_GROUPS].i = z->groups;
-        a[MW_CONV_FILTER_TYPE].i = routine == MW_ROUTINE_CONV_FILTER_GRAD ? MW_F32 : type;
+        a[MW_CONV_FILTER_TYPE].i =
+            routine == MW_ROUTINE_CONV_FILTER_GRAD ? MW_F32 : mw_type_stored(type);
     }
 }
 
