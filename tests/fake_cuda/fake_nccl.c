@@ -255,14 +255,11 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
 /* The type of the elements: of several with one type of NCCL, the last. */
 static MwType element_type(ncclDataType_t type)
 {
-    static const ncclDataType_t types[MW_TYPE_COUNT] = {
-#define TYPE(id, name, bytes, kind, element, scalar, npy, onnx, nccl, ...) [MW_##id] = nccl,
+    MwType element = MW_F32;
+#define TYPE(id, name, bytes, kind, element_type, scalar, npy, onnx, nccl, ...)                    \
+    element = type == nccl ? MW_##id : element;
 #include "base/types.def"
-    };
-    int i = MW_TYPE_COUNT - 1;
-    while (i > 0 && types[i] != type)
-        i--;
-    return (MwType)i;
+    return element;
 }
 
 static int64_t type_bytes(ncclDataType_t type)
