@@ -384,15 +384,15 @@ static int64_t significant_bytes(int64_t peak_bytes)
     return (int64_t)((double)peak_bytes * MW_TUNED_ORDER_SAVING_PERCENT / 100);
 }
 
-/* Notes where the units of each loop stand. */
-static void find_loops(const Dependencies *d, MwOrder *order)
+void mw_order_find_loops(const MwLegal *legal, const MwUnits *units, MwOrder *order)
 {
-    order->loop_count = d->legal->loops.count;
-    order->loops = mw_arena_alloc(d->arena, sizeof *order->loops * (size_t)order->loop_count);
+    order->loop_count = legal->loops.count;
+    order->loops =
+        mw_arena_alloc(legal->graph->arena, sizeof *order->loops * (size_t)order->loop_count);
     for (int l = 0; l < order->loop_count; l++)
         order->loops[l].first = order->loops[l].last = -1;
     for (int p = 0; p < order->count; p++) {
-        const int loop = unit_at(d, order->unit[p])->loop;
+        const int loop = units->units.at[order->unit[p]].loop;
         if (loop < 0)
             continue;
         if (order->loops[loop].first < 0)
@@ -420,6 +420,6 @@ MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
     best.position = MW_NEW(d.arena, int32_t, units->units.count);
     for (int i = 0; i < best.count; i++)
         best.position[best.unit[i]] = i;
-    find_loops(&d, &best);
+    mw_order_find_loops(legal, units, &best);
     return best;
 }

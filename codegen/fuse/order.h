@@ -6,9 +6,9 @@
 #include "codegen/fuse/units.h"
 
 typedef struct {
-    int32_t *unit;                 /* by position */
-    int32_t *position;             /* [units] */
-    int count;                     /* of units */
+    int32_t *unit;     /* by position */
+    int32_t *position; /* [units] of a bucket: that of the first of them (codegen/plan/buckets.h) */
+    int count;         /* of units */
     int begin[MW_PHASE_COUNT + 1]; /* position of the first unit of each phase */
     /* [loops] of the legal graph, positions of the first and the last unit; -1: it has none */
     struct {
@@ -21,5 +21,7 @@ typedef struct {
  * of the graph wins ties. Casts of weights are then moved next to each other, as far as that costs
  * next to no memory. */
 MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units);
+/* Notes where the units of each loop stand. */
+void mw_order_find_loops(const MwLegal *legal, const MwUnits *units, MwOrder *order);
 
 #endif

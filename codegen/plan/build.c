@@ -9,6 +9,7 @@
 #include "codegen/legal/legalize.h"
 #include "codegen/legal/library.h"
 #include "codegen/lower/lower.h"
+#include "codegen/plan/buckets.h"
 #include "codegen/plan/group.h"
 #include "codegen/plan/merge.h"
 #include "codegen/plan/report.h"
@@ -120,6 +121,21 @@ static void end_loop(const MwStageBuilder *s, MwEmitter *emitter, int loop, int 
             (MwPlanLoop){first, program->instr_count - first, (int)s->legal->loops.at[loop].steps};
 }
 
+/* Makes the last instructions one where the unit at position `p` ends a bucket. */
+static void join_bucket(const MwStageBuilder *s, MwEmitter *emitter, int p, MwPlanProgram *program)
+{
+    const int first = s->order.position[s->order.unit[p]], count = p - first + 1;
+    const bool goes_on = p + 1 < s->order.count && s->order.position[s->order.unit[p + 1]] == first;
+    if (count == 1 || goes_on)
+        return;
+    const MwPlanInstr **parts = MW_NEW(s->arena, const MwPlanInstr *, count);
+    program->instr_count -= count;
+    for (int i = 0; i < count; i++)
+        parts[i] = &program->instrs[program->instr_count + i];
+    program->instrs[program->instr_count] = mw_instr_of_bucket(emitter, parts, count);
+    program->instr_count++;
+}
+
 static void emit_program(const MwStageBuilder *s, MwEmitter *emitter, int first_operator,
                          MwPhase phase, MwPlanProgram *program)
 {
@@ -137,6 +153,7 @@ static void emit_program(const MwStageBuilder *s, MwEmitter *emitter, int first_
                                  first_operator, &instr);
             program->instrs[program->instr_count++] = instr;
         }
+        join_bucket(s, emitter, p, program);
         if (loop >= 0 && p == s->order.loops[loop].last)
             end_loop(s, emitter, loop, loop_begin, program);
     }
@@ -256,7 +273,8 @@ static void lower_kernels(const Builder *b, MwStageBuilder *s)
             s->calls[u] = lower_kernel(b, s, &lower, u);
 }
 
-static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanMesh *mesh)
+static void prepare_stage(Builder *b, int index, bool gathers_ahead, MwMeshStorage *storage,
+                          MwPlanMesh *mesh)
 {
     MwStageBuilder *s = &b->stages[index];
     *s = (MwStageBuilder){.arena = b->arena,
@@ -267,7 +285,9 @@ static void prepare_stage(Builder *b, int index, MwMeshStorage *storage, MwPlanM
                           .mesh = mesh};
     s->legal = mw_legalize(b->work, s->stage->local->graph, b->backend);
     s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal));
+    const MwCostModel model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh);
     s->order = mw_order_units(s->legal, s->units);
+    mw_order_buckets(s->legal, s->units, &model, gathers_ahead, &s->order);
     MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
     s->storage = mw_storage_plan(storage, &live);
     lower_kernels(b, s);
@@ -334,17 +354,28 @@ static void build_stage(Builder *b, int index)
     mw_stage_builder_weights(s);
 }
 
+/* The buffers of a mesh, with their places. */
+static MwMeshStorage build_storage(Builder *b, int index, bool gathers_ahead, MwPlanMesh *mesh)
+{
+    MwMeshStorage storage = {.arena = b->work};
+    const MwStaging *staging = staging_of(b);
+    for (int s = index; s < staging->stage_count; s += staging->mesh_count)
+        prepare_stage(b, s, gathers_ahead, &storage, mesh);
+    mw_storage_place(&storage, b->backend->overlaps, mw_device_bytes(b->compilation));
+    return storage;
+}
+
 static void build_mesh(Builder *b, int index)
 {
     MwPlanMesh *mesh = &b->plan->meshes[index];
-    MwMeshStorage storage = {.arena = b->work};
-    int stages = staging_of(b)->mesh_count;
+    const int stages = staging_of(b)->mesh_count;
+    const int64_t limit_bytes = mw_device_bytes(b->compilation);
     *mesh = (MwPlanMesh){.shape = b->compilation->stages[index].local->mesh,
                          .first_rank = staging_of(b)->meshes[index].first_device};
     make_room(b, index, mesh);
-    for (int s = index; s < staging_of(b)->stage_count; s += stages)
-        prepare_stage(b, s, &storage, mesh);
-    mw_storage_place(&storage, b->backend->overlaps, mw_device_bytes(b->compilation));
+    MwMeshStorage storage = build_storage(b, index, true, mesh);
+    if (limit_bytes && storage.arena_bytes > limit_bytes)
+        storage = build_storage(b, index, false, mesh);
     build_buffers(b, &storage, mesh);
     for (int s = index; s < staging_of(b)->stage_count; s += stages)
         build_stage(b, s);

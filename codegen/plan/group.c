@@ -187,20 +187,6 @@ static void append_sets(MwPlanInstr *to, const MwPlanInstr *from)
     to->arg_count += from->arg_count;
 }
 
-/* Gives the group all operators of its calls. */
-static void join_operators(const Grouper *g, const Ints *calls, MwPlanInstr *group)
-{
-    Ints all = {0};
-    for (int i = 0; i < calls->count; i++) {
-        const MwPlanInstr *call = instr_at(g, calls->at[i]);
-        for (int k = 0; k < call->operator_count; k++)
-            mw_vec_push(g->arena, &all, call->operators[k]);
-        if (call->operator_count == 0 && call->operator_index >= 0)
-            mw_vec_push(g->arena, &all, call->operator_index);
-    }
-    mw_plan_set_operators(group, all.at, all.count);
-}
-
 /* One call of what `calls` call. */
 static MwPlanInstr join_calls(const Grouper *g, const Ints *calls)
 {
@@ -208,7 +194,9 @@ static MwPlanInstr join_calls(const Grouper *g, const Ints *calls)
     int operands = 0, args = 0;
     if (calls->count == 1)
         return group;
+    const MwPlanInstr **parts = MW_NEW(g->arena, const MwPlanInstr *, calls->count);
     for (int i = 0; i < calls->count; i++) {
+        parts[i] = instr_at(g, calls->at[i]);
         operands += instr_at(g, calls->at[i])->operand_count;
         args += instr_at(g, calls->at[i])->arg_count;
     }
@@ -222,10 +210,8 @@ static MwPlanInstr join_calls(const Grouper *g, const Ints *calls)
         group.time_s += fmax(call->time_s - g->grouping->launch_s, 0);
         group.flops += i ? call->flops : 0;
         group.work_bytes += i ? call->work_bytes : 0;
-        if (call->operator_index != group.operator_index)
-            group.operator_index = -1;
     }
-    join_operators(g, calls, &group);
+    mw_plan_join_operators(g->arena, parts, calls->count, &group);
     return group;
 }
 

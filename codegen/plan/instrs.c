@@ -3,6 +3,7 @@
 
 #include "codegen/fuse/gemm_unit.h"
 #include "codegen/legal/library.h"
+#include "codegen/plan/report.h"
 #include "cost/reshard.h"
 #include "runtime/plan/routine.h"
 
@@ -185,6 +186,15 @@ MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes)
 
 /* ---- Collectives ---- */
 
+/* Predicts the time from the bytes of the larger of sources and results. */
+static void predict_collective(const MwEmitter *e, MwPlanInstr *instr)
+{
+    const MwCollectiveInfo *info = mw_collective_info((MwCollective)instr->target);
+    const int ways = info->joins && !info->splits ? e->model.mesh.size[instr->axis] : 1;
+    instr->time_s = mw_cost_collective_s(&e->model, (MwCollective)instr->target, instr->axis,
+                                         (double)instr->count * ways * mw_type_bytes(instr->type));
+}
+
 static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
 {
     MwCollective kind = mw_op_collective(node->op);
@@ -200,9 +210,27 @@ static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
     const MwAttr *combine = mw_node_attr(node, MW_ATTR_COMBINE);
     if (combine)
         MW_ASSERT(mw_combine_parse(combine->text, &instr.combine));
-    int64_t bytes = mw_max(mw_tensor_bytes(source), mw_tensor_bytes(result));
-    instr.time_s = mw_cost_collective_s(&e->model, kind, instr.axis, (double)bytes);
+    MW_ASSERT(mw_tensor_elements(result) <= instr.count * e->model.mesh.size[instr.axis]);
+    predict_collective(e, &instr);
     return instr;
+}
+
+MwPlanInstr mw_instr_of_bucket(MwEmitter *e, const MwPlanInstr *const *parts, int count)
+{
+    MwPlanInstr bucket = *parts[0];
+    bucket.operands = MW_NEW(e->arena, MwPlanOperand, 2 * count);
+    bucket.operand_count = 2 * count;
+    bucket.args = MW_NEW(e->arena, MwPlanArg, count);
+    bucket.arg_count = count;
+    bucket.count = 0;
+    for (int i = 0; i < count; i++) {
+        memcpy(bucket.operands + 2 * i, parts[i]->operands, 2 * sizeof *bucket.operands);
+        bucket.args[i].i = parts[i]->count;
+        bucket.count += parts[i]->count;
+    }
+    mw_plan_join_operators(e->arena, parts, count, &bucket);
+    predict_collective(e, &bucket);
+    return bucket;
 }
 
 /* ---- Transfers ---- */

@@ -22,6 +22,9 @@ typedef struct {
  * a send or receive is the number of its transfer. */
 bool mw_instr_of_unit(MwEmitter *e, int unit, MwPlanInstr *instr);
 
+/* Collectives of one kind, axis, type and combination, at least two, as one instruction. */
+MwPlanInstr mw_instr_of_bucket(MwEmitter *e, const MwPlanInstr *const *parts, int count);
+
 /* Copies a buffer to another. */
 MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes);
 

@@ -138,6 +138,25 @@ static void note_moving(MwLiveRanges *live, const MwNode *node)
         live->is_moving[node->first_result] = true;
 }
 
+/* What several units of a bucket read last cannot be written over by one of them. */
+static void note_readers_at_once(MwLiveRanges *live)
+{
+    const MwGraph *graph = live->legal->graph;
+    int32_t *reader = MW_NEW(graph->arena, int32_t, graph->values.count);
+    memset(reader, -1, sizeof *reader * (size_t)graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = mw_legal_at(live->legal, n);
+        const int unit = live->units->unit_of[n];
+        for (int k = 0; k < node->operand_count && unit >= 0; k++) {
+            const int root = mw_legal_root(live->legal, node->operands[k]).index;
+            if (live->order->position[unit] != live->last_use[root])
+                continue;
+            live->outlives[root] |= reader[root] >= 0 && reader[root] != unit;
+            reader[root] = unit;
+        }
+    }
+}
+
 MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const MwOrder *order,
                             const MwFlight *flight)
 {
@@ -156,6 +175,7 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
         for (int k = 0; k < node->operand_count && unit >= 0; k++)
             note_read(&live, node->operands[k], order->position[unit]);
     }
+    note_readers_at_once(&live);
     for (int i = 0; i < graph->outputs.count; i++)
         note_leaving(&live, graph->outputs.at[i].value);
     for (int i = 0; i < graph->metrics.count; i++)
@@ -165,10 +185,13 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
 
 bool mw_live_is_read_later(const MwLiveRanges *live, MwValueId value, MwValueId target)
 {
+    const int maker = live->units->unit_of[mw_value(live->legal->graph, value)->node.index];
     int own = mw_live_made_at(live, value),
         end = (int)mw_min(mw_live_program_end(live, own), live->last_use[target.index]);
     for (int p = own + 1; p <= end; p++) {
         const MwUnit *unit = &live->units->units.at[live->order->unit[p]];
+        if (live->order->unit[p] == maker)
+            continue;
         for (int i = 0; i < unit->nodes.count; i++) {
             const MwNode *node = mw_legal_at(live->legal, unit->nodes.at[i]);
             for (int k = 0; k < node->operand_count; k++)

@@ -42,6 +42,33 @@ void mw_plan_set_operators(MwPlanInstr *instr, int *operators, int count)
     instr->operator_count = kept > 1 ? kept : 0;
 }
 
+/* Fills `operators` and returns their number. */
+static int list_operators(const MwPlanInstr *instr, int *operators)
+{
+    if (instr->operator_count == 0 && instr->operator_index >= 0) {
+        operators[0] = instr->operator_index;
+        return 1;
+    }
+    for (int i = 0; i < instr->operator_count; i++)
+        operators[i] = instr->operators[i];
+    return instr->operator_count;
+}
+
+void mw_plan_join_operators(MwArena *arena, const MwPlanInstr *const *parts, int count,
+                            MwPlanInstr *instr)
+{
+    int most = 0, all = 0;
+    for (int i = 0; i < count; i++)
+        most += parts[i]->operator_count + 1;
+    int *operators = MW_NEW(arena, int, most);
+    for (int i = 0; i < count; i++) {
+        all += list_operators(parts[i], operators + all);
+        if (parts[i]->operator_index != instr->operator_index)
+            instr->operator_index = -1;
+    }
+    mw_plan_set_operators(instr, operators, all);
+}
+
 void mw_plan_report_instr(MwArena *arena, const MwStage *stage, const MwLegal *legal,
                           const MwUnit *unit, int first, MwPlanInstr *instr)
 {

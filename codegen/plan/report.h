@@ -22,5 +22,8 @@ void mw_plan_report_instr(MwArena *arena, const MwStage *stage, const MwLegal *l
 /* Sorts `operators`, takes out what is there twice, and gives them to the instruction where they
  * are several. */
 void mw_plan_set_operators(MwPlanInstr *instr, int *operators, int count);
+/* Gives an instruction, a copy of the first of `parts`, all operators of the `count` parts. */
+void mw_plan_join_operators(MwArena *arena, const MwPlanInstr *const *parts, int count,
+                            MwPlanInstr *instr);
 
 #endif

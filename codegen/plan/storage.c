@@ -186,7 +186,7 @@ static bool is_spent(const Storage *s, MwValueId value, MwValueId host, int posi
     const MwGraph *graph = live->legal->graph;
     if (position < live->order->begin[MW_PHASE_UPDATE] || !buffer_of(s, host)->persistent ||
         buffer_of(s, host)->written >= position || live->last_use[host.index] != position ||
-        !mw_values_fit(live, value, host))
+        live->outlives[host.index] || !mw_values_fit(live, value, host))
         return false;
     for (int i = 0; i < graph->assigns.count; i++) {
         const MwAssign *assign = &graph->assigns.at[i];
@@ -257,12 +257,13 @@ static int64_t scratch_bytes(const Storage *s, const MwUnit *unit)
                : 0;
 }
 
-/* Gives every stored result of the unit at `position` a buffer, its own or a shared one, and the
- * unit its scratch memory. */
-static void give_results(Storage *s, int position)
+/* Gives every stored result of a unit a buffer, its own or a shared one, and the unit its scratch
+ * memory. */
+static void give_results(Storage *s, int index)
 {
     const MwLiveRanges *live = s->live;
-    const MwUnit *unit = &live->units->units.at[live->order->unit[position]];
+    const MwUnit *unit = &live->units->units.at[index];
+    const int position = live->order->position[index];
     for (int i = 0; i < unit->nodes.count; i++) {
         const MwNode *node = mw_legal_at(live->legal, unit->nodes.at[i]);
         for (int k = 0; k < node->result_count; k++) {
@@ -275,7 +276,7 @@ static void give_results(Storage *s, int position)
     }
     int64_t bytes = scratch_bytes(s, unit);
     if (bytes)
-        s->out->scratch[live->order->unit[position]] = add_buffer(s, scratch_at(position, bytes));
+        s->out->scratch[index] = add_buffer(s, scratch_at(position, bytes));
 }
 
 /* ---- The plan ---- */
@@ -329,7 +330,7 @@ MwStorage mw_storage_plan(MwMeshStorage *mesh, MwLiveRanges *live)
     share_carried(&s);
     keep_copied_values(&s);
     for (int p = 0; p < live->order->count; p++)
-        give_results(&s, p);
+        give_results(&s, live->order->unit[p]);
     move_positions(&s, first_buffer);
     return out;
 }

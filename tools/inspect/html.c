@@ -148,13 +148,15 @@ static void add_collective(MwText *out, const MwPlanMesh *mesh, MwCollective kin
     mw_html_int(out, sum.count);
     mw_html_bytes(out, sum.bytes);
     mw_html_seconds(out, sum.time_s);
+    mw_html_int(out, sum.calls);
+    mw_html_seconds(out, sum.calls_s);
     mw_text_add(out, "</tr>\n");
 }
 
 static void add_collectives(MwText *out, const MwPlanMesh *mesh)
 {
-    static const char *const headings[] = {"collective", "axis",  "devices",
-                                           "count",      "bytes", "time"};
+    static const char *const headings[] = {"collective", "axis", "devices", "count",
+                                           "bytes",      "time", "calls",   "time of calls"};
     mw_html_table(out, "collectives of a step, per device", headings, MW_COUNT(headings));
     for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++)
         for (int axis = 0; axis < mesh->shape.axis_count; axis++)

@@ -122,11 +122,14 @@ static void add_collective_row(MwTextTable *table, const MwPlanMesh *mesh, MwCol
     cells[2] = mw_arena_printf(table->arena, "%d", sum.count);
     cells[3] = mw_bytes_text(table->arena, (double)sum.bytes);
     cells[4] = mw_seconds_text(table->arena, sum.time_s);
+    cells[5] = mw_arena_printf(table->arena, "%d", sum.calls);
+    cells[6] = mw_seconds_text(table->arena, sum.calls_s);
 }
 
 static void print_collectives(MwText *text, const MwPlanMesh *mesh, MwInspectView view)
 {
-    static const char *const headings[] = {"collective", "axis", "count", "bytes", "time"};
+    static const char *const headings[] = {"collective", "axis",  "count",        "bytes",
+                                           "time",       "calls", "time of calls"};
     MwTextTable table = mw_text_table_new(text->arena, headings, MW_COUNT(headings));
     for (int kind = 0; kind < MW_COLLECTIVE_COUNT; kind++)
         for (int axis = 0; axis < mesh->shape.axis_count; axis++)

@@ -24,6 +24,18 @@ MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh)
     return totals;
 }
 
+/* Adds the instructions of a task. */
+static void add_calls(const MwPlanProgram *program, MwCollective kind, int axis, MwInspectSum *sum)
+{
+    for (int i = 0; i < program->instr_count; i++) {
+        const MwPlanInstr *instr = &program->instrs[i];
+        if (instr->kind != MW_INSTR_COLLECTIVE || instr->target != (int)kind || instr->axis != axis)
+            continue;
+        sum->calls += mw_plan_instr_runs(program, i);
+        sum->calls_s += mw_plan_instr_runs(program, i) * instr->time_s;
+    }
+}
+
 MwInspectSum mw_inspect_sum_collectives(const MwPlanMesh *mesh, MwCollective kind, int axis)
 {
     MwInspectSum sum = {0};
@@ -37,6 +49,8 @@ MwInspectSum mw_inspect_sum_collectives(const MwPlanMesh *mesh, MwCollective kin
             sum.time_s += collective->time_s;
         }
     }
+    for (int t = 0; t < mesh->task_count; t++)
+        add_calls(&mesh->programs[mesh->tasks[t].program], kind, axis, &sum);
     return sum;
 }
 

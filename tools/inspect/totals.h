@@ -17,9 +17,11 @@ MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh);
 
 /* The collectives of one kind on one axis of the mesh in a step. */
 typedef struct {
-    int count;
+    int count;     /* that operators need */
     int64_t bytes; /* per device, of the larger side */
-    double time_s;
+    double time_s; /* if each is done by itself */
+    int calls;     /* instructions that do them, of which one may do many together */
+    double calls_s;
 } MwInspectSum;
 
 MwInspectSum mw_inspect_sum_collectives(const MwPlanMesh *mesh, MwCollective kind, int axis);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which collectives of a program are done together, in buckets, and where these stand in the order
+ * of units.
+ *
+ * In: the units of a stage in an order that is good for memory. Out: an order in which the units of
+ * a bucket, which are collectives of one kind on one axis that do not depend on each other, follow
+ * each other.
+ *
+ *   - Sums of gradients: collectives of the update on what earlier programs leave, and collectives
+ *     on these. They come first in the update, in the order in which the backward makes gradients,
+ *     and are cut into buckets so that the last one ends soonest.
+ *   - Weights: all-gathers of what a step begins with, or of casts of it, are cut so that the
+ *     program waits for them least. At most MW_TUNED_BUCKET_MB are gathered in one bucket, since
+ *     all of it takes memory before the first of it is used.
+ *   - Other collectives of the update, such as those that gather new weights, are done together
+ *     where they have as many collectives before them.
+ *
+ * Time grows with the units, and with the cube of the items that are cut (bucket_cut.h), of which
+ * neighbours are joined beforehand until they are MW_BUCKET_ITEMS. */
+#ifndef MW_CODEGEN_PLAN_BUCKETS_H
+#define MW_CODEGEN_PLAN_BUCKETS_H
+
+#include "codegen/fuse/order.h"
+#include "cost/cost.h"
+
+/* Changes order->unit within each phase, and order->position and order->loops with it.
+ * `gathers_ahead`: there is memory for weights that are gathered before they are used. */
+void mw_order_buckets(const MwLegal *legal, const MwUnits *units, const MwCostModel *model,
+                      bool gathers_ahead, MwOrder *order);
+
+#endif
