@@ -22,6 +22,7 @@ typedef struct {
     const char *archive;
     bool takes_halves; /* gemm and attention accept operands in bf16 and f16 */
     bool takes_bf16;   /* gemm accepts operands in bf16 */
+    bool takes_fp8;    /* gemm accepts operands in e4m3 and e5m2 */
     bool overlaps;     /* collectives run while kernels run */
     /* gemm can add a bias and apply gelu_tanh or its gradient when it stores */
     bool has_epilogues;

@@ -267,7 +267,7 @@ def read_tensor(path):
 
 
 SAFETENSORS_CODES = {"F32": "f", "F64": "d", "I32": "i", "I64": "q", "I8": "b", "U8": "B", "BOOL": "?",
-                     "BF16": "H", "F16": "e"}
+                     "BF16": "H", "F16": "e", "F8_E4M3": "B", "F8_E5M2": "B"}
 
 
 def read_safetensors(path):

@@ -78,7 +78,7 @@ static bool check(cublasStatus_t status, const char *call, MwFault *fault)
 /* The element type of operand a, b or c in memory. */
 static MwType type_of(const int64_t *ints, int operand)
 {
-    return mw_type_stored((MwType)ints[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE]);
+    return mw_type_stored((MwType)ints[MW_GEMM_TYPE + operand]);
 }
 
 static Shape shape_of(MwRoutine routine, void *const *operands, const MwKernelArg *args)
@@ -221,8 +221,8 @@ static bool set_pointers(const Known *known, void *const *operands, const MwKern
 
 /* Whether cuBLASLt is asked for the epilogue. How exact its GELU is, and the gradient of that, is
  * not documented: for results in f32 kernels compute them; nor is whether sums are of operands as a
- * product in tf32 rounds them. Sums of A want it as it is stored, and sums of B want it
- * transposed. */
+ * product in tf32 rounds them. Those of products of floats of 8 bits are few, and left to kernels.
+ * Sums of A want it as it is stored, and sums of B want it transposed. */
 static bool wants_epilogue(const Known *known)
 {
     const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
@@ -233,7 +233,7 @@ static bool wants_epilogue(const Known *known)
         return false;
     if ((x->has_gelu || x->has_gelu_grad) && type_of(ints, 2) == MW_F32)
         return false;
-    if (x->sums && ints[MW_GEMM_TYPE] == MW_TF32)
+    if ((x->sums && ints[MW_GEMM_TYPE] == MW_TF32) || mw_type_is_fp8(type_of(ints, 0)))
         return false;
     return !x->sums || (x->summed ? !ints[MW_GEMM_TRANS_B] : ints[MW_GEMM_TRANS_A] != 0);
 }

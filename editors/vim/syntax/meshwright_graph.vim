@@ -10,7 +10,7 @@ syn keyword meshwright_graphControl return show assign precision train with
 syn keyword meshwright_graphOperator and or not
 syn keyword meshwright_graphConstant true false
 syn keyword meshwright_graphType f32 bf16 i32 bool i64 i8 u8 f16
-syn keyword meshwright_graphType tf32
+syn keyword meshwright_graphType tf32 e4m3 e5m2
 syn match meshwright_graphInitialiser '\v<(zeros|ones|normal|uniform|constant)>'
 syn match meshwright_graphFunction '\v<(abs|accumulate|adafactor|adagrad|adam|adamw|adaptive_avg_pool|adaptive_max_pool|add|all|any|argmax)>(\s*\()@='
 syn match meshwright_graphFunction '\v<(argmin|argsort|atan2|avg_pool|batch_norm|bernoulli|binary_cross_entropy|broadcast|cast|ceil|clip|concat)>(\s*\()@='
