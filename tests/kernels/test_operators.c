@@ -266,6 +266,7 @@ static const Case cases[] = {
     {"concat", "f32[3, 5, 2]; f32[3, 1, 2]; f32[3, 17, 2]", "axis = 1", EXACT},
     {"concat", "bool[5]; bool[3]", "axis = 0", EXACT},
     {"accumulate", "f32[17]; f32[17]", "", F32},
+    {"accumulate_max", "f32[17]; f32[17]", "", EXACT},
     {"expm1", "f32[1000]", "", F32},
     {"log1p", "f32[1000]", "", F32, DRAW_POSITIVE},
     {"tan", "f32[1000]", "", 1e-4, DRAW_POSITIVE}, /* up to 1e3, by the pole */

@@ -195,6 +195,7 @@ static bool map_binary(const Eval *e, double a, double b, double *y)
     case MW_OP_DIV:
         return *y = a / b, true;
     case MW_OP_MAXIMUM:
+    case MW_OP_ACCUMULATE_MAX:
         return *y = eval_greater(a, b), true;
     case MW_OP_MINIMUM:
         return *y = -eval_greater(-a, -b), true;
