@@ -33,6 +33,8 @@ typedef struct {
 /* The least compute capability of GPUs that kernels for cuda run on, times 10: they copy to shared
  * memory without registers (cp.async), and multiply bf16 on tensor cores. */
 enum { MW_CUDA_LEAST_CAPABILITY = 80 };
+/* The same of GPUs that multiply matrices of floats of 8 bits. */
+enum { MW_CUDA_FP8_CAPABILITY = 89 };
 
 const MwBackendInfo *mw_backend_info(MwBackendId id);
 /* The backend with that name; NULL if there is none. */

@@ -27,6 +27,7 @@ static inline int64_t mw_element_integer(MwType type, const void *from, int64_t 
     case MW_TF32:
     case MW_E4M3:
     case MW_E5M2:
+    case MW_FP8:
     case MW_TYPE_COUNT:
         break;
     }
@@ -58,6 +59,7 @@ static inline void mw_element_put_integer(MwType type, void *to, int64_t i, int6
     case MW_TF32:
     case MW_E4M3:
     case MW_E5M2:
+    case MW_FP8:
     case MW_TYPE_COUNT:
         break;
     }

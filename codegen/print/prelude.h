@@ -56,6 +56,15 @@ static inline float mw_round_bf16(float value)
     return mw_from_bf16(mw_to_bf16(value));
 }
 
+/* The power of two of the operator scale_to: the exponent of a quotient. */
+static inline float mw_scale_to(float top, float old, float most)
+{
+    float power = mw_bits_f32(mw_f32_bits(most / top) & 0x7f800000u);
+    power = power > 0x1p-60f ? power : 0x1p-60f;
+    power = power < 0x1p+60f ? power : 0x1p+60f;
+    return (top > 0) & (top < INFINITY) ? power : old;
+}
+
 /* Floats to integers: the fraction is dropped, what is too great or too small becomes the last
  * value of the type, and NaN 0. */
 static inline int32_t mw_to_i32(float x)

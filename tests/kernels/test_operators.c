@@ -267,6 +267,8 @@ static const Case cases[] = {
     {"concat", "bool[5]; bool[3]", "axis = 0", EXACT},
     {"accumulate", "f32[17]; f32[17]", "", F32},
     {"accumulate_max", "f32[17]; f32[17]", "", EXACT},
+    {"scale_to", "f32[1000]; f32[1000]", "value = 448", EXACT, DRAW_POSITIVE},
+    {"scale_to", "f32[1000]; f32[1000]", "value = 57344", EXACT},
     {"expm1", "f32[1000]", "", F32},
     {"log1p", "f32[1000]", "", F32, DRAW_POSITIVE},
     {"tan", "f32[1000]", "", 1e-4, DRAW_POSITIVE}, /* up to 1e3, by the pole */

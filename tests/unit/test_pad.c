@@ -357,6 +357,7 @@ static const struct {
     {"mul", "f32[5, 1]; f32[7]", ""},
     {"add", "f32[5, 1]; f32[7]", ""},
     {"div", "f32[5, 7]; f32[5, 1]", ""},
+    {"scale_to", "f32[5, 7]; f32[5, 7]", "value = 448"},
     {"cast", "f32[5, 7]", "type = i32"},
     {"stop_gradient", "f32[5, 7]", ""},
     {"dropout", "f32[5, 7]", "rate = 0.5; key = 3"},

@@ -395,6 +395,17 @@ START_TEST(doubles_become_floats_of_8_bits_at_once)
 }
 END_TEST
 
+START_TEST(scales_are_powers_of_two)
+{
+    ck_assert(mw_scale_to(448, 3, 448) == 1 && mw_scale_to(449, 3, 448) == 0.5f);
+    ck_assert(mw_scale_to(1, 3, 448) == 256 && mw_scale_to(0x1p-30f, 3, 57344) == 0x1p45f);
+    ck_assert(mw_scale_to(1e-30f, 3, 448) == 0x1p60f && mw_scale_to(1e-44f, 3, 448) == 0x1p60f);
+    ck_assert(mw_scale_to(3e38f, 3, 448) == 0x1p-60f);
+    ck_assert(mw_scale_to(0, 3, 448) == 3 && mw_scale_to(INFINITY, 3, 448) == 3);
+    ck_assert(mw_scale_to(NAN, 3, 448) == 3);
+}
+END_TEST
+
 START_TEST(floats_become_the_nearest_integers)
 {
     static const struct {
@@ -435,6 +446,7 @@ int main(void)
                         MW_COUNT(formats));
     tcase_add_loop_test(tests, floats_of_8_bits_are_the_nearest, 0, MW_COUNT(formats));
     tcase_add_test(tests, doubles_become_floats_of_8_bits_at_once);
+    tcase_add_test(tests, scales_are_powers_of_two);
     tcase_add_test(tests, floats_become_the_nearest_integers);
     return run_suite(suite);
 }

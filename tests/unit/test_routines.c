@@ -473,7 +473,7 @@ static const struct {
 } fp8_types[] = {{MW_E4M3, MW_E4M3, MW_BF16, true},  {MW_E4M3, MW_E5M2, MW_F32, true},
                  {MW_E5M2, MW_E4M3, MW_BF16, true},  {MW_E5M2, MW_E5M2, MW_BF16, false},
                  {MW_E4M3, MW_BF16, MW_BF16, false}, {MW_E4M3, MW_E4M3, MW_F16, false},
-                 {MW_E4M3, MW_E4M3, MW_E4M3, false}};
+                 {MW_E4M3, MW_E4M3, MW_E4M3, false}, {MW_FP8, MW_FP8, MW_BF16, false}};
 
 START_TEST(products_of_8_bits_have_types_that_gpus_have)
 {

@@ -10,7 +10,7 @@ syn keyword meshwright_graphControl return show assign precision train with
 syn keyword meshwright_graphOperator and or not
 syn keyword meshwright_graphConstant true false
 syn keyword meshwright_graphType f32 bf16 i32 bool i64 i8 u8 f16
-syn keyword meshwright_graphType tf32 e4m3 e5m2
+syn keyword meshwright_graphType tf32 e4m3 e5m2 fp8
 syn match meshwright_graphInitialiser '\v<(zeros|ones|normal|uniform|constant)>'
 syn match meshwright_graphFunction '\v<(abs|accumulate|accumulate_max|adafactor|adagrad|adam|adamw|adaptive_avg_pool|adaptive_max_pool|add|all|any)>(\s*\()@='
 syn match meshwright_graphFunction '\v<(argmax|argmin|argsort|atan2|avg_pool|batch_norm|bernoulli|binary_cross_entropy|broadcast|cast|ceil|clip)>(\s*\()@='
@@ -21,11 +21,11 @@ syn match meshwright_graphFunction '\v<(iota|isnan|kl_divergence|lamb|layer_norm
 syn match meshwright_graphFunction '\v<(log1p|log_softmax|log_softmax_grad|logsumexp|logsumexp_grad|lt|max|max_pool|max_pool_grad|max_pool_pick|maximum|mean)>(\s*\()@='
 syn match meshwright_graphFunction '\v<(min|minimum|mish|mod|mse|mul|muon|ne|neg|normal|one_hot|ones)>(\s*\()@='
 syn match meshwright_graphFunction '\v<(pad|pick|pick_grad|pow|prod|put_rows|receive|reduce_max|reduce_sum|relu|reshape|resize)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(rms_norm|rms_norm_grad|rmsprop|roll|rope|round|rsqrt|run_after|scan_carry|scan_in|scan_next|scan_out)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(scatter_add|sdpa|sdpa_grad|sdpa_mask_grad|sdpa_masked|sdpa_masked_grad|select|send|sgd|shard|sigmoid|sign)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(silu|silu_grad|sin|slice|softmax|softmax_grad|softplus|sort|split|sqrt|squeeze|stack)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(std|step|stop_gradient|sub|sum|sum_pool|sum_pool_grad|take_along|take_along_grad|tan|tanh|tile)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(top_k|transpose|uniform|unstack|var|weight|where|zeros)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(rms_norm|rms_norm_grad|rmsprop|roll|rope|round|rsqrt|run_after|scale_to|scan_carry|scan_in|scan_next)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(scan_out|scatter_add|sdpa|sdpa_grad|sdpa_mask_grad|sdpa_masked|sdpa_masked_grad|select|send|sgd|shard|sigmoid)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(sign|silu|silu_grad|sin|slice|softmax|softmax_grad|softplus|sort|split|sqrt|squeeze)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(stack|std|step|stop_gradient|sub|sum|sum_pool|sum_pool_grad|take_along|take_along_grad|tan|tanh)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(tile|top_k|transpose|uniform|unstack|var|weight|where|zeros)>(\s*\()@='
 syn match meshwright_graphAnnotation '\v<(spec|ring|stage|remat|phase|scope|repeat|layer|batch)>(\.[0-9]+)?(\s*\=[^=])@='
 syn region meshwright_graphString start='"' skip='\\["\\]' end='"' oneline
 syn match meshwright_graphNumber '\v<[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?'
