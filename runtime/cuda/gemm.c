@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The routine gemm is row-major, cuBLASLt is column-major. A row-major matrix is the column-major
  * form of its transpose, so that C' = B' A' is computed in the same memory with the operands
- * exchanged. Sums are in f32 for all types.
+ * exchanged. Sums are in f32 for all types, also where an algorithm cuts k into parts.
  *
  * Therefore a bias along n, one number for each column in the routine, is one for each row of D in
  * cuBLASLt, as its epilogues require; and gemm_sum_a, the sums of A, is BGRADB. The epilogues
@@ -139,6 +139,14 @@ static bool make_product(Known *known, MwFault *fault)
                 &second, sizeof second);
 }
 
+/* How parts of a sum over k may be added up: in f32. The other ways round each part to the type of
+ * the result. */
+static uint32_t reductions_of(const Known *known)
+{
+    return type_of(known->shape.ints, 2) == MW_F32 ? CUBLASLT_REDUCTION_SCHEME_MASK
+                                                   : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+}
+
 static bool set_preference(cublasLtMatmulPreference_t preference, const Known *known,
                            MwFault *fault)
 {
@@ -147,8 +155,11 @@ static bool set_preference(cublasLtMatmulPreference_t preference, const Known *k
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     const uint32_t alignment = (uint32_t)known->shape.alignment;
     const uint64_t workspace = MW_CUDA_GEMM_WORKSPACE;
+    const uint32_t reductions = reductions_of(known);
     bool good = CALL(cublasLtMatmulPreferenceSetAttribute, preference,
-                     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+                     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace) &&
+                CALL(cublasLtMatmulPreferenceSetAttribute, preference,
+                     CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions);
     for (int i = 0; good && i < MW_COUNT(alignments); i++)
         good = CALL(cublasLtMatmulPreferenceSetAttribute, preference, alignments[i], &alignment,
                     sizeof alignment);
