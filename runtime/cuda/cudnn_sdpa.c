@@ -470,7 +470,7 @@ bool mw_cudnn_sdpa_takes(const MwCudnnSdpa *shape)
     const int64_t last = shape->t - shape->s;
     return shape->type != MW_F32 && shape->d % whole == 0 && shape->d <= MOST_WIDTH &&
            shape->q_row % whole == 0 && shape->k_row % whole == 0 && shape->v_row % whole == 0 &&
-           shape->s > 1 && shape->t > 1 &&
+           shape->s > 1 && shape->t > 1 && shape->scale > 0 &&
            (shape->shift == 0 || (shape->shift == last && last > 0));
 }
 

@@ -199,7 +199,8 @@ START_TEST(gemm_is_the_product)
 }
 END_TEST
 
-/* Products of one number by 1: what is taken of it. 2^-11 is half of what tf32 resolves at 1. */
+/* A number by 1, the only numbers of a product that are not 0: what is taken of it. 2^-11 is half of
+ * what tf32 resolves at 1. */
 static const struct {
     float x, taken;
 } rounded[] = {
@@ -207,7 +208,7 @@ static const struct {
     {-1 - 0x1p-11f, -1 - 0x1p-10f}, {1 + 0x3p-11f, 1 + 0x1p-9f},  {0x3p-137f, 0x1p-135f},
     {0x1.ffcp127f, 0x1.ffcp127f},   {0x1.ffep127f, INFINITY},     {INFINITY, INFINITY}};
 
-static const GemmCase of_one = {1, 1, 1, 1, 1, false, false, 1, 0, 0, MW_TF32, MW_F32};
+static const GemmCase of_one = {16, 16, 16, 1, 1, false, false, 1, 0, 0, MW_TF32, MW_F32};
 
 /* ---- Products with more ---- */
 
@@ -522,6 +523,8 @@ START_TEST(tf32_is_the_nearest)
         Call call = call_of_one(routine);
         MwFault fault = {0};
         bool is_host;
+        for (int k = 0; k < 2; k++)
+            memset(call.operands[k], 0, (size_t)call.bytes[k]);
         *(float *)call.operands[i % 2] = x;
         *(float *)call.operands[1 - i % 2] = 1;
         ck_assert_msg(try(&call, &is_host, &fault), "%s", fault.text);
