@@ -18,6 +18,7 @@
 #include "runtime/cuda/gemm_batches.h"
 #include "runtime/exec/choices.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Everything that the algorithm depends on. */
@@ -422,6 +423,17 @@ static bool run_whole(const MwCudaGemm *gemm, Known *known, void *const *operand
                                                  : check(status, "cublasLtMatmul", fault);
 }
 
+/* Does by our kernels what is more than the product. */
+static bool finish(const MwCudaGemm *gemm, const Known *known, void *const *operands,
+                   const MwKernelArg *args, MwFault *fault)
+{
+    const MwRoutine routine = (MwRoutine)known->shape.routine;
+    if (!mw_gemm_has_extras(routine))
+        return true;
+    mw_cuda_epilogue(routine, operands, args, gemm->workspace, gemm->stream);
+    return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);
+}
+
 static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, const MwKernelArg *args,
                 MwFault *fault)
 {
@@ -434,10 +446,7 @@ static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, cons
     for (int64_t i = 0; i < known->outer.count; i++)
         if (!check(multiply(gemm, known, operands, args, i), "cublasLtMatmul", fault))
             return false;
-    if (!mw_gemm_has_extras(routine))
-        return true;
-    mw_cuda_epilogue(routine, operands, args, gemm->workspace, gemm->stream);
-    return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);
+    return finish(gemm, known, operands, args, fault);
 }
 
 static bool run_in_parts(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
@@ -478,35 +487,61 @@ typedef struct {
     const MwKernelArg *args;
 } Tuning;
 
+/* With what finishes the product, if cuBLASLt does not. */
 static bool try_algorithm(void *context, int i, bool *refused, MwFault *fault)
 {
     Tuning *tuning = context;
-    tuning->known.algorithm = i;
+    Known *known = &tuning->known;
+    known->algorithm = i;
     const cublasStatus_t status =
-        multiply_once(tuning->gemm, &tuning->known, tuning->operands, tuning->args, 0);
+        multiply_once(tuning->gemm, known, tuning->operands, tuning->args, 0);
     *refused = status == CUBLAS_STATUS_NOT_SUPPORTED;
-    return *refused || check(status, "cublasLtMatmul", fault);
+    return *refused || (check(status, "cublasLtMatmul", fault) &&
+                        (known->has_epilogue ||
+                         finish(tuning->gemm, known, tuning->operands, tuning->args, fault)));
 }
 
-static bool find_fastest(Tuning *tuning, int *fastest, MwFault *fault)
+static bool find_fastest(Tuning *tuning, MwCudaFastest *fastest, MwFault *fault)
 {
-    return (!tuning->known.has_epilogue ||
-            set_pointers(&tuning->known, tuning->operands, tuning->args, fault)) &&
-           mw_cuda_fastest(tuning->gemm->stream, tuning->known.algorithm_count, try_algorithm,
-                           tuning, fastest, fault);
+    const Known *known = &tuning->known;
+    if (known->has_epilogue && !set_pointers(known, tuning->operands, tuning->args, fault))
+        return false;
+    return mw_cuda_fastest(tuning->gemm->stream, known->algorithm_count, try_algorithm, tuning,
+                           fastest, fault);
 }
 
-/* Of a product whose epilogue all algorithms refuse, those of the product alone are timed. */
+/* Chooses between cuBLASLt's epilogue and a product that our kernels finish, if it has one. */
+static bool tune_epilogue(Tuning *tuning, MwFault *fault)
+{
+    Known *known = &tuning->known;
+    const cublasLtEpilogue_t epilogue =
+        epilogue_of(mw_gemm_extras((MwRoutine)known->shape.routine));
+    MwCudaFastest whole, plain = {-1, INFINITY};
+    cublasStatus_t status;
+    if (!find_fastest(tuning, &whole, fault))
+        return false;
+    const Known with_epilogue = *known;
+    known->has_epilogue = false;
+    if (!set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault) ||
+        !list_algorithms(tuning->gemm, known, &status, fault) ||
+        (status == CUBLAS_STATUS_SUCCESS && !find_fastest(tuning, &plain, fault)))
+        return false;
+    known->algorithm = (int)mw_max(plain.way, 0);
+    if (whole.way < 0 || plain.time_ms < whole.time_ms)
+        return check(status, "cublasLtMatmulAlgoGetHeuristic", fault);
+    *known = with_epilogue;
+    known->algorithm = whole.way;
+    return set_epilogue(known, epilogue, fault);
+}
+
 static bool tune(Tuning *tuning, MwFault *fault)
 {
-    int fastest;
-    Known *known = &tuning->known;
-    if (!find_fastest(tuning, &fastest, fault) ||
-        (fastest < 0 && known->has_epilogue &&
-         (!do_without_epilogue(tuning->gemm, known, fault) ||
-          !find_fastest(tuning, &fastest, fault))))
+    MwCudaFastest fastest;
+    if (tuning->known.has_epilogue)
+        return tune_epilogue(tuning, fault);
+    if (!find_fastest(tuning, &fastest, fault))
         return false;
-    known->algorithm = (int)mw_max(fastest, 0);
+    tuning->known.algorithm = (int)mw_max(fastest.way, 0);
     return true;
 }
 

@@ -409,6 +409,13 @@ static void add_up(const Work *work, const float *a, const float *b)
     }
 }
 
+/* Of an epilogue: as FAKE_CUDA_EPILOGUE_MS has it. */
+static double epilogue_ms(const struct FakeProduct *product)
+{
+    const char *longer = getenv("FAKE_CUDA_EPILOGUE_MS");
+    return longer && product->epilogue != CUBLASLT_EPILOGUE_DEFAULT ? atoi(longer) : 0;
+}
+
 /* As if the last were the fastest, or with FAKE_CUDA_FASTEST=I algorithm I. */
 double fake_algorithm_ms(int algorithm)
 {
@@ -447,7 +454,7 @@ static bool multiply(void *state)
     const Work *work = state;
     const struct FakeLayout *l = work->layout;
     const bool is_tf32 = work->product.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
-    fake_spend(fake_algorithm_ms(work->algorithm));
+    fake_spend(fake_algorithm_ms(work->algorithm) + epilogue_ms(&work->product));
     for (int64_t i = 0; i < l[2].batches; i++) {
         float *a = widened(&l[0], work->a, i, is_tf32), *b = widened(&l[1], work->b, i, is_tf32);
         float *c = widened(&l[2], work->c, i, false);
