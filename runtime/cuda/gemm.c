@@ -125,6 +125,8 @@ static bool make_layout(const Shape *shape, int operand, const MwGemmBatch *batc
                 sizeof batch->step[operand]);
 }
 
+/* Begins the description of the product: of one that had an epilogue anew, as cuBLASLt refuses a
+ * product without an epilogue whose pointers are there. */
 static bool make_product(Known *known, MwFault *fault)
 {
     static const cublasOperation_t operations[] = {CUBLAS_OP_N, CUBLAS_OP_T};
@@ -133,6 +135,9 @@ static bool make_product(Known *known, MwFault *fault)
     const cublasOperation_t second = operations[ints[MW_GEMM_TRANS_A] != 0];
     const cublasComputeType_t compute =
         ints[MW_GEMM_TYPE] == MW_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    if (known->product)
+        mw_cublaslt.cublasLtMatmulDescDestroy(known->product);
+    known->product = NULL;
     return CALL(cublasLtMatmulDescCreate, &known->product, compute, CUDA_R_32F) &&
            CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_TRANSA, &first,
                 sizeof first) &&
@@ -264,7 +269,7 @@ static bool choose_with_epilogue(const MwCudaGemm *gemm, Known *known, void *con
         !list_algorithms(gemm, known, &status, fault))
         return false;
     known->has_epilogue = status == CUBLAS_STATUS_SUCCESS;
-    return known->has_epilogue || set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault);
+    return known->has_epilogue || make_product(known, fault);
 }
 
 static bool choose_plain(const MwCudaGemm *gemm, Known *known, MwFault *fault)
@@ -286,8 +291,7 @@ static bool choose(const MwCudaGemm *gemm, Known *known, void *const *operands,
 static bool do_without_epilogue(const MwCudaGemm *gemm, Known *known, MwFault *fault)
 {
     known->has_epilogue = false;
-    return set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault) &&
-           choose_plain(gemm, known, fault);
+    return make_product(known, fault) && choose_plain(gemm, known, fault);
 }
 
 /* ---- Choices ---- */
@@ -510,28 +514,22 @@ static bool find_fastest(Tuning *tuning, MwCudaFastest *fastest, MwFault *fault)
                            fastest, fault);
 }
 
-/* Chooses between cuBLASLt's epilogue and a product that our kernels finish, if it has one. */
+/* Chooses between cuBLASLt's epilogue and a product that our kernels finish, if it has one. `known`
+ * keeps the choice, and is not to be run. */
 static bool tune_epilogue(Tuning *tuning, MwFault *fault)
 {
     Known *known = &tuning->known;
-    const cublasLtEpilogue_t epilogue =
-        epilogue_of(mw_gemm_extras((MwRoutine)known->shape.routine));
     MwCudaFastest whole, plain = {-1, INFINITY};
     cublasStatus_t status;
     if (!find_fastest(tuning, &whole, fault))
         return false;
-    const Known with_epilogue = *known;
     known->has_epilogue = false;
-    if (!set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault) ||
-        !list_algorithms(tuning->gemm, known, &status, fault) ||
+    if (!make_product(known, fault) || !list_algorithms(tuning->gemm, known, &status, fault) ||
         (status == CUBLAS_STATUS_SUCCESS && !find_fastest(tuning, &plain, fault)))
         return false;
-    known->algorithm = (int)mw_max(plain.way, 0);
-    if (whole.way < 0 || plain.time_ms < whole.time_ms)
-        return check(status, "cublasLtMatmulAlgoGetHeuristic", fault);
-    *known = with_epilogue;
-    known->algorithm = whole.way;
-    return set_epilogue(known, epilogue, fault);
+    known->has_epilogue = whole.way >= 0 && whole.time_ms <= plain.time_ms;
+    known->algorithm = (int)mw_max(known->has_epilogue ? whole.way : plain.way, 0);
+    return known->has_epilogue || check(status, "cublasLtMatmulAlgoGetHeuristic", fault);
 }
 
 static bool tune(Tuning *tuning, MwFault *fault)
