@@ -259,14 +259,6 @@ double mw_kernel_bytes(const MwKernelDef *kernel)
     return bytes;
 }
 
-bool mw_instr_is_of_row(const MwNest *nest, const MwKernelInstr *instr)
-{
-    for (int d = 0; d < nest->space.row_dims; d++)
-        if (instr->at.stride[d])
-            return true;
-    return false;
-}
-
 /* The instruction that computes the value `ref`, where copies are skipped. */
 static const MwKernelInstr *source_of(const MwNest *nest, MwRef ref)
 {

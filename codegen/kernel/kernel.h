@@ -176,9 +176,6 @@ static inline bool mw_instr_reduces_all(const MwKernelInstr *instr)
     return instr->op == MW_KERNEL_TOTAL_SUM || instr->op == MW_KERNEL_TOTAL_MAX;
 }
 
-/* Whether an access moves other elements in every row, as far as its place says. */
-bool mw_instr_is_of_row(const MwNest *nest, const MwKernelInstr *instr);
-
 /* The level of `at`: UNIFORM if it is constant, ROW if it depends on the row only, otherwise
  * POINT. */
 MwLevel mw_affine_level(const MwAffine *at, const MwSpace *space);

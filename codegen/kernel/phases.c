@@ -61,8 +61,17 @@ static bool depends_on_load(const MwNest *nest, int i)
     return false;
 }
 
+/* Whether each row has elements of its own there; those that rows share are in a cache. */
+static bool is_of_row(const MwNest *nest, const MwKernelInstr *instr)
+{
+    for (int d = 0; d < nest->space.row_dims; d++)
+        if (instr->at.stride[d])
+            return true;
+    return false;
+}
+
 /* Whether a later phase is the first that needs what instruction i loads of a row, and the first
- * could load it. What rows share is in a cache. */
+ * could load it. */
 static bool may_come_first(const MwNest *nest, const MwPhases *phases, int i)
 {
     const MwKernelInstr *instr = &nest->instrs.at[i];
@@ -70,7 +79,7 @@ static bool may_come_first(const MwNest *nest, const MwPhases *phases, int i)
     for (int p = 1; p < phases->count; p++)
         is_needed |= phases->runs[p][i];
     return instr->op == MW_KERNEL_LOAD && instr->level == MW_LEVEL_POINT && is_needed &&
-           mw_instr_is_of_row(nest, instr) && phases->phase[i] == 0 && !phases->runs[0][i] &&
+           is_of_row(nest, instr) && phases->phase[i] == 0 && !phases->runs[0][i] &&
            !phases->is_empty[0];
 }
 

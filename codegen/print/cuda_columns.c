@@ -81,39 +81,6 @@ static bool is_wide_in(const MwCudaNest *n, int phase, int i, bool stores)
            (phase < 0 || !mw_phases_reads_back(&p->phases, phase, i));
 }
 
-static bool is_first_phase(const MwCudaNest *n, int phase, int i)
-{
-    for (int p = 0; p < phase; p++)
-        if (n->p.phases.runs[p][i])
-            return false;
-    return true;
-}
-
-/* Prints a load of what is held in shared memory: the first phase puts it there, later ones take it
- * from there. Every thread has the same columns in all phases, so none waits for others. */
-static void print_held(MwCudaNest *n, int phase, int i)
-{
-    MwPrinter *p = &n->p;
-    const MwKernelInstr *instr = &p->nest->instrs.at[i];
-    const char *type = mw_cuda_element_name(n, instr);
-    const char *load = mw_arena_printf(p->out->arena, "mw_load%d_%s(x%d, &%s);", n->width, type, i,
-                                       mw_print_place(p, instr));
-    const char *if_held =
-        n->held_items == n->items
-            ? ""
-            : mw_arena_printf(p->out->arena, "if (item < %lld) ", (long long)n->held_items);
-    if (is_first_phase(n, phase, i)) {
-        mw_print_line(p, "%s", load);
-        mw_print_line(p, "%smw_store%d_%s(&h%d[column * %d], x%d);", if_held, n->width, type, i,
-                      n->width, i);
-        return;
-    }
-    mw_print_line(p, "%smw_load%d_%s(x%d, &h%d[column * %d]);", if_held, n->width, type, i, i,
-                  n->width);
-    if (*if_held)
-        mw_print_line(p, "else %s", load);
-}
-
 /* Prints the wide loads, or stores, of a phase; `of_turn` is the index of the turn, "[turn]" or
  * "". */
 static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_turn)
@@ -133,8 +100,6 @@ static void print_wide(MwCudaNest *n, int phase, bool stores, const char *of_tur
         const bool is_guarded = stores && mw_print_guard(p, instr);
         if (stores)
             mw_print_line(p, "mw_store%d_%s(&%s, y%d);", n->width, element, place, i);
-        else if (n->held_bytes && n->held[i])
-            print_held(n, phase, i);
         else
             mw_print_line(p, "mw_load%d_%s(x%d%s, &%s);", n->width, element, i, of_turn, place);
         p->indent -= is_guarded;

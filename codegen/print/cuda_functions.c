@@ -122,10 +122,7 @@ void mw_cuda_print_launches(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     const char *arguments = mw_cuda_arguments(p->out->arena, p->kernel);
-    if (!is_only_end(n) && n->held_bytes)
-        mw_print_line(p, "MW_LAUNCH_SHARED(@_%d, %lld, %d, %lld, stream, %s);", n->nest,
-                      (long long)n->blocks, n->threads, (long long)n->held_bytes, arguments);
-    else if (!is_only_end(n))
+    if (!is_only_end(n))
         mw_print_line(p, "MW_LAUNCH(@_%d, %lld, %d, stream, %s);", n->nest, (long long)n->blocks,
                       n->threads, arguments);
     if (has_column_end(n))

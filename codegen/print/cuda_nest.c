@@ -28,19 +28,6 @@ bool mw_cuda_has_columns(const MwCudaNest *n)
     return n->p.nest->space.dim_count > n->p.nest->space.row_dims;
 }
 
-int mw_cuda_row_reductions(const MwCudaNest *n, int end)
-{
-    int count = 0;
-    for (int i = 0; i < end; i++)
-        count += mw_instr_reduces_row(&n->p.nest->instrs.at[i]);
-    return count;
-}
-
-int64_t mw_cuda_held_columns(const MwCudaNest *n)
-{
-    return mw_min(n->columns, n->held_items * n->group * n->width);
-}
-
 bool mw_cuda_sums_at_once(const MwCudaNest *n)
 {
     return n->spread == MW_SPREAD_COLUMNS && n->sums == 1;

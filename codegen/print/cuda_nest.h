@@ -24,7 +24,6 @@
  *     x   neighbouring elements that one load reads, y those that one store writes; q counts them
  *     b   elements that a load reads through shared memory, by tiles
  *     f   parts of a row's reduction, one of each warp
- *     h   elements of a row that stay in shared memory from one phase to the next
  *     r   parts of a sum over rows that all blocks store; t those of a sum over all points
  *     u   the sum over all points of one block
  *
@@ -48,14 +47,11 @@ typedef struct {
     int nest; /* number of the nest in the kernel */
     MwSpread spread;
     int64_t rows, columns;
-    int width;     /* neighbouring columns that a thread takes at a time: 1, 4 or 8 */
-    int turns;     /* turns whose loads a thread begins before it goes on */
-    int group;     /* ROWS: threads that share a row; COLUMNS: threads along the columns */
-    int threads;   /* of a block */
-    int64_t items; /* ROWS: groups of `width` columns that a thread takes in a row */
-    bool *held;    /* ROWS: [instrs] wide loads that threads hold in shared memory, in bytes of */
-    int64_t held_bytes; /* dynamic shared memory, as far as the first of their items go */
-    int64_t held_items;
+    int width;          /* neighbouring columns that a thread takes at a time: 1, 4 or 8 */
+    int turns;          /* turns whose loads a thread begins before it goes on */
+    int group;          /* ROWS: threads that share a row; COLUMNS: threads along the columns */
+    int threads;        /* of a block */
+    int64_t items;      /* ROWS: groups of `width` columns that a thread takes in a row */
     int64_t blocks;     /* of the grid */
     int64_t block_rows; /* COLUMNS: rows that a block takes */
     int64_t sums;       /* ROWS, COLUMNS: parts of a sum over rows that blocks store */
@@ -77,10 +73,8 @@ enum {
     MW_CUDA_BLOCK_THREADS = 1024,    /* of a block, at most */
     MW_CUDA_REGISTERS = 65536,       /* of 4 bytes, of a block at most */
     MW_CUDA_SHARED_BYTES = 48 << 10, /* of shared memory that a block has without asking for more */
-    MW_CUDA_MOST_SHARED_BYTES = 99
-                                << 10, /* that it can ask for, on 8.6 and 8.9, where it is least */
-    MW_CUDA_BANK_BYTES = 4,         /* of a bank of shared memory; a row of them is a warp wide */
-    MW_CUDA_PARAMETER_BYTES = 4096, /* of the parameters of a kernel, before CUDA 12.1 */
+    MW_CUDA_BANK_BYTES = 4,          /* of a bank of shared memory; a row of them is a warp wide */
+    MW_CUDA_PARAMETER_BYTES = 4096,  /* of the parameters of a kernel, before CUDA 12.1 */
 };
 
 /* Prints a template (mw_print_text). The holes "index", "width", "turns", "group", "threads",
@@ -94,11 +88,6 @@ static inline int64_t mw_cuda_units(const MwCudaNest *n)
 }
 
 bool mw_cuda_has_columns(const MwCudaNest *n);
-/* Counts the row reductions before instruction `end`. Each has a row of its own in shared memory,
- * with a place of 8 bytes for the part of every warp. */
-int mw_cuda_row_reductions(const MwCudaNest *n, int end);
-/* Columns whose elements are held in shared memory. */
-int64_t mw_cuda_held_columns(const MwCudaNest *n);
 /* Says whether each block computes whole sums over rows, so that no parts are left to add up. */
 /* Words of 4 bytes that a scalar of the type of `instr` takes. */
 int mw_cuda_words(const MwKernelInstr *instr);

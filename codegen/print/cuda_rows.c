@@ -44,6 +44,16 @@ static void print_sums_begin(MwCudaNest *n, int phase)
 
 /* ---- Reductions over several warps ---- */
 
+/* Counts the row reductions before instruction `end`. Each has a row of its own in `shared`, with a
+ * place for the part of every warp. */
+static int reductions_before(const MwCudaNest *n, int end)
+{
+    int count = 0;
+    for (int i = 0; i < end; i++)
+        count += mw_instr_reduces_row(&n->p.nest->instrs.at[i]);
+    return count;
+}
+
 /* Says whether only one phase reduces. Threads may then still read the places of one row when they
  * are written for the next, because no barrier of another reducing phase stands between. */
 static bool is_only_reducing_phase(const MwCudaNest *n)
@@ -66,7 +76,7 @@ static void print_warps_store(MwCudaNest *n, int phase)
         const char *type = row_type(n, &p->nest->instrs.at[i]);
         if (is_reduced_in(n, phase, i))
             mw_print_line(p, "%s *const f%d = (%s *)shared[%d];", type, i, type,
-                          mw_cuda_row_reductions(n, i));
+                          reductions_before(n, i));
     }
     if (is_only_reducing_phase(n))
         mw_print_line(p, "__syncthreads();");
@@ -348,33 +358,13 @@ static void print_block_sums(MwCudaNest *n)
     }
 }
 
-/* Declares the arrays of what is held, one after another. */
-static void print_held_arrays(MwCudaNest *n)
-{
-    MwPrinter *p = &n->p;
-    int64_t at = 0;
-    if (!n->held_bytes)
-        return;
-    mw_print_line(p, "MW_SHARED_BYTES(held);");
-    for (int i = 0; i < p->nest->instrs.count; i++) {
-        const MwKernelInstr *instr = &p->nest->instrs.at[i];
-        if (!n->held[i])
-            continue;
-        const char *type = mw_print_storage_type(p->kernel->operands.at[instr->operand].type);
-        mw_print_line(p, "%s *const h%d = (%s *)((char *)held + %lld);", type, i, type,
-                      (long long)at);
-        at += mw_cuda_held_columns(n) * mw_cuda_element_bytes(n, instr);
-    }
-}
-
 static void print_shared(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    const int places = n->group > MW_WARP ? mw_cuda_row_reductions(n, p->nest->instrs.count) : 0;
+    int places = n->group > MW_WARP ? reductions_before(n, p->nest->instrs.count) : 0;
     if (places || n->has_totals)
         mw_print_line(p, "__shared__ double shared[%d][%d];", (int)mw_max(places, 1),
                       n->threads / MW_WARP);
-    print_held_arrays(n);
     if (p->has_column_sums && n->threads > n->group)
         mw_print_line(p, "__shared__ %s folded[%lld];", mw_cuda_folded_type(n),
                       (long long)(n->items * n->width * n->threads));

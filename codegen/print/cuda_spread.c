@@ -164,45 +164,10 @@ static void plan_phases(MwCudaNest *n)
     }
 }
 
-/* Whether several phases load element after element of a row. */
-static bool is_loaded_again(const MwCudaNest *n, int i)
-{
-    const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
-    int phases = 0;
-    for (int p = 0; p < n->p.phases.count; p++)
-        phases += n->p.phases.runs[p][i];
-    return n->p.is_wide && n->p.is_wide[i] && instr->op == MW_KERNEL_LOAD && phases > 1 &&
-           !n->p.phases.kept[i] && mw_instr_is_of_row(n->p.nest, instr);
-}
-
-/* Chooses what a block that has a row to itself holds in shared memory: what its threads have no
- * registers for, as much as there is room for. A row of the logits of a language model is longer
- * than registers, and the rows that are at work at once are more than the second-level cache. */
-static void choose_held(MwCudaNest *n)
-{
-    const int count = n->p.nest->instrs.count;
-    const int64_t places = mw_max(mw_cuda_row_reductions(n, count), 1) * (n->threads / MW_WARP);
-    int64_t column_bytes = 0; /* of all that is held */
-    n->held = MW_NEW(n->p.out->arena, bool, count);
-    if (n->group <= MW_WARP || n->threads > n->group)
-        return;
-    for (int i = 0; i < count; i++) {
-        n->held[i] = is_loaded_again(n, i);
-        column_bytes += n->held[i] ? mw_cuda_element_bytes(n, &n->p.nest->instrs.at[i]) : 0;
-    }
-    const int64_t room = MW_CUDA_MOST_SHARED_BYTES - places * (int64_t)sizeof(double);
-    if (!column_bytes)
-        return;
-    n->held_items =
-        column_bytes * n->columns <= room ? n->items : room / (column_bytes * n->group * n->width);
-    n->held_bytes = mw_cuda_held_columns(n) * column_bytes;
-}
-
 /* Plans groups of threads that take rows. */
 static void spread_rows(MwCudaNest *n)
 {
     plan_phases(n);
-    choose_held(n);
     int groups = n->threads / n->group;
     n->blocks = mw_ceil_div(n->rows, groups);
     if (n->p.has_column_sums)
