@@ -425,8 +425,8 @@ double fake_algorithm_ms(int algorithm)
     return algorithm == (fastest ? atoi(fastest) : ALGORITHMS - 1) ? 1 : 2 + algorithm;
 }
 
-/* Adds alpha op(a) op(b) to beta c, matrices in f32. Where parts of the sum over k may be added up in
- * the type of D, they are. */
+/* Adds alpha op(a) op(b) to beta c, matrices in f32. Where parts of the sum over k may be added up
+ * in the type of D, they are. */
 static void add_product(const Work *work, const float *a, const float *b, float *c)
 {
     const struct FakeLayout *l = work->layout;

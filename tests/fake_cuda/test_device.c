@@ -237,8 +237,8 @@ END_TEST
 
 typedef bool Do(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
 
-/* Runs or tunes the product of two matrices of ones, `offset` elements from the start, with a bias of
- * ones if the routine has one; checks its elements where it is run. */
+/* Runs or tunes the product of two matrices of ones, `offset` elements from the start, with a bias
+ * of ones if the routine has one; checks its elements where it is run. */
 static bool do_routine(Do *action, MwRoutine routine, int64_t size, int64_t offset)
 {
     const MwPlanInstr instr = {
