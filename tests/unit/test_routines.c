@@ -199,8 +199,8 @@ START_TEST(gemm_is_the_product)
 }
 END_TEST
 
-/* A number by 1, the only numbers of a product that are not 0: what is taken of it. 2^-11 is half of
- * what tf32 resolves at 1. */
+/* A number by 1, the only numbers of a product that are not 0: what is taken of it. 2^-11 is half
+ * of what tf32 resolves at 1. */
 static const struct {
     float x, taken;
 } rounded[] = {
