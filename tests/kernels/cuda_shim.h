@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* CUDA kernels in C on the host: `cc -x c -include tests/kernels/cuda_shim.h kernels.cu
- * tests/kernels/cuda_shim.c tests/kernels/fibers.c`, with the rules that runtime/cuda/launch.h gives
- * for their text. The shim is compiled into whatever holds the kernels: a program, or a library that
- * dlopen takes.
+ * tests/kernels/cuda_shim.c tests/kernels/fibers.c`, with the rules that runtime/cuda/launch.h
+ * gives for their text. The shim is compiled into whatever holds the kernels: a program, or a
+ * library that dlopen takes.
  *
  * A launch runs its blocks one after another, and the threads of a block one at a time, each until
  * it waits for others. The environment variable MW_SHIM_ORDER says in which order threads get their
