@@ -35,8 +35,11 @@ def checks(found):
         yield f"- {tool}, `gpu_{name}`: {result}"
     planned = found.get("planned")
     if planned:
+        measured = [f", {row['step_s'] * 1e3:.2f} ms measured"
+                    for row in found.get("training", {}).get("training", [])
+                    if row["name"] == f"{planned['model']} bf16" and "step_s" in row]
         yield (f"- {planned['model']} planned with what was measured: "
-               f"{planned['predicted_s'] * 1e3:.2f} ms predicted")
+               f"{planned['predicted_s'] * 1e3:.2f} ms predicted{''.join(measured)}")
     yield ""
 
 

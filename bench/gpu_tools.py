@@ -8,6 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
+import processes  # noqa: E402
 from runs import FAKE  # noqa: E402
 
 
@@ -30,10 +31,8 @@ class Tools:
     def call(self, *words, **environment):
         """Runs a command; what it prints."""
         try:
-            done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  env={**os.environ, **self.environment, **environment},
-                                  timeout=self.limit_s)
+            done = processes.run(words, self.limit_s, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True, env={**os.environ, **self.environment, **environment})
         except subprocess.TimeoutExpired:
             raise Failed(f"{' '.join(map(str, words))}\nstill runs after {self.limit_s:.0f} s") from None
         if done.returncode:

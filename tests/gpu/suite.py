@@ -9,6 +9,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
+import processes  # noqa: E402
 import summary  # noqa: E402
 
 LISTED = ROOT / "tests/gpu/tests.json"  # of a bundle, with commands from its folder `build`
@@ -43,9 +44,8 @@ def run(test, build, limit_s=None, **environment):
 
 def outcome(test, build, limit_s, environment):
     try:
-        done = subprocess.run(test["command"], cwd=build, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              errors="replace", env=environment, timeout=limit_s)
+        done = processes.run(test["command"], limit_s, cwd=build, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True, errors="replace", env=environment)
         return "FAIL" if done.returncode else "OK", done.stdout
     except subprocess.TimeoutExpired as late:
         return "TIMEOUT", (late.stdout or b"").decode(errors="replace")
