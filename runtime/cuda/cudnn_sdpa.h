@@ -21,7 +21,8 @@ typedef struct {
     MwType type; /* bf16 or f16 */
     int64_t b, s, t, h, g, d;
     int64_t q_row, k_row, v_row;
-    int64_t shift; /* causal: query s sees the keys up to s + shift */
+    int64_t dq_row, dk_row, dv_row; /* of the gradient alone; 0 elsewhere */
+    int64_t shift;                  /* causal: query s sees the keys up to s + shift */
     float scale;
 } MwCudnnSdpa;
 

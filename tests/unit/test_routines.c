@@ -488,6 +488,11 @@ static const struct {
                         {MW_SDPA_MASK_S, 0},
                         {MW_SDPA_MASK_TYPE, MW_BOOL}};
 
+/* The same of the gradients of q, k and v. */
+static const int wrong_results[][2] = {{MW_SDPA_DQ_ROW, 1},     {MW_SDPA_DK_ROW, -1},
+                                       {MW_SDPA_DV_ROW, 0},     {MW_SDPA_DQ_OFFSET, -1},
+                                       {MW_SDPA_DK_OFFSET, -4}, {MW_SDPA_DV_OFFSET, INT32_MIN}};
+
 enum { MASKED = 30 }; /* of the table: a mask that is added */
 
 /* ---- Windows ---- */
@@ -612,6 +617,16 @@ START_TEST(extents_refuse_nonsense)
 }
 END_TEST
 
+START_TEST(extents_refuse_nonsense_of_results)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    Call call = attention_call(MW_ROUTINE_SDPA_GRAD, &attentions[_i % 2 ? MASKED : 3], MW_F32);
+    call.args[wrong_results[_i / 2][0]].i = wrong_results[_i / 2][1];
+    ck_assert(!mw_routine_extents(call.routine, call.args, bytes));
+    call_release(&call);
+}
+END_TEST
+
 /* ---- Parts of rows ---- */
 
 START_TEST(parts_of_rows_are_found_and_scattered)
@@ -683,6 +698,7 @@ int main(void)
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_gemm, 0, MW_COUNT(wrong_gemms));
     tcase_add_loop_test(tests, extents_refuse_batches_of_more_than_products, 0, MW_COUNT(finished));
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
+    tcase_add_loop_test(tests, extents_refuse_nonsense_of_results, 0, 2 * MW_COUNT(wrong_results));
     tcase_add_loop_test(tests, windows_are_convolved_and_pooled, 0, WINDOWS);
     tcase_add_loop_test(tests, windows_of_16_bits_are_for_gpus, 0, WINDOWS * MW_COUNT(halves));
     tcase_add_loop_test(tests, windows_are_convolved_in_tf32, 0, WINDOWS);
