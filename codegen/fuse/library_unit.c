@@ -76,22 +76,6 @@ static bool may_take(const MwFusion *f, int maker, int n)
     return true;
 }
 
-/* ---- What leaves the step ---- */
-
-/* [values] whether a root is an output, a new value of a weight or state, a metric. */
-static bool *find_leaving(const MwFusion *f)
-{
-    const MwGraph *graph = f->legal->graph;
-    bool *leaves = MW_NEW(f->arena, bool, graph->values.count);
-    for (int i = 0; i < graph->outputs.count; i++)
-        leaves[mw_legal_root(f->legal, graph->outputs.at[i].value).index] = true;
-    for (int i = 0; i < graph->assigns.count; i++)
-        leaves[mw_legal_root(f->legal, graph->assigns.at[i].value).index] = true;
-    for (int i = 0; i < graph->metrics.count; i++)
-        leaves[mw_legal_root(f->legal, graph->metrics.at[i].value).index] = true;
-    return leaves;
-}
-
 static bool any_leaves(const MwFusion *f, const MwNode *concat, const bool *leaves)
 {
     for (int k = 0; k < concat->operand_count; k++)
@@ -103,7 +87,7 @@ static bool any_leaves(const MwFusion *f, const MwNode *concat, const bool *leav
 void mw_library_units_absorb(MwFusion *f)
 {
     const MwGraph *graph = f->legal->graph;
-    const bool *leaves = find_leaving(f);
+    const bool *leaves = mw_legal_leaving(f->arena, f->legal);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *concat = &graph->nodes.at[n];
         if (concat->op != MW_OP_CONCAT || any_leaves(f, concat, leaves))
