@@ -84,8 +84,8 @@ static bool may_come_first(const MwNest *nest, const MwPhases *phases, int i)
 }
 
 /* Chooses the values that are kept: several phases need them, and computing them again costs
- * more; or they are loaded in the first phase. */
-static void choose_kept(const MwNest *nest, MwPhases *phases, MwPhaseLoads loads)
+ * more; or `comes_first`: the first phase loads them for later ones. */
+static void choose_kept(const MwNest *nest, MwPhases *phases, MwPhaseLoads loads, bool *comes_first)
 {
     for (int i = 0; i < nest->instrs.count; i++) {
         bool is_expr = nest->instrs.at[i].op == MW_KERNEL_EXPR;
@@ -94,8 +94,8 @@ static void choose_kept(const MwNest *nest, MwPhases *phases, MwPhaseLoads loads
         int users = 0; /* phases */
         for (int p = 0; p < phases->count; p++)
             users += phases->runs[p][i];
-        phases->comes_first[i] = loads == MW_LOADS_FIRST && may_come_first(nest, phases, i);
-        phases->kept[i] = phases->comes_first[i] ||
+        comes_first[i] = loads == MW_LOADS_FIRST && may_come_first(nest, phases, i);
+        phases->kept[i] = comes_first[i] ||
                           (users > 1 && (recompute_flops(nest, i) > MW_TUNED_RECOMPUTE_FLOPS ||
                                          (loads != MW_LOADS_REPEATED && depends_on_load(nest, i))));
     }
@@ -112,7 +112,7 @@ bool mw_phases_reads_back(const MwPhases *phases, int p, int i)
 }
 
 /* Marks the instructions that the roots of phase p need and that no earlier phase kept. */
-static void mark_runs(const MwNest *nest, MwPhases *phases, int p)
+static void mark_runs(const MwNest *nest, MwPhases *phases, const bool *comes_first, int p)
 {
     bool *runs = phases->runs[p];
     phases->is_empty[p] = true;
@@ -120,7 +120,7 @@ static void mark_runs(const MwNest *nest, MwPhases *phases, int p)
         runs[i] = false;
     for (int i = nest->instrs.count - 1; i >= 0; i--) {
         const MwKernelInstr *instr = &nest->instrs.at[i];
-        bool root = phases->phase[i] == p && (is_root(instr) || phases->comes_first[i]);
+        bool root = phases->phase[i] == p && (is_root(instr) || comes_first[i]);
         runs[i] = runs[i] || root;
         phases->is_empty[p] = phases->is_empty[p] && !runs[i];
         if (!runs[i] || mw_phases_reads_back(phases, p, i))
@@ -148,20 +148,19 @@ MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest 
                         int64_t most_columns, MwPhaseLoads loads)
 {
     int count = nest->instrs.count;
-    MwPhases phases = {.phase = MW_NEW(arena, int, count),
-                       .kept = MW_NEW(arena, bool, count),
-                       .comes_first = MW_NEW(arena, bool, count)};
+    MwPhases phases = {.phase = MW_NEW(arena, int, count), .kept = MW_NEW(arena, bool, count)};
+    bool *comes_first = MW_NEW(arena, bool, count);
     find_phases(kernel, nest, &phases);
     phases.runs = MW_NEW(arena, bool *, phases.count);
     phases.is_empty = MW_NEW(arena, bool, phases.count);
     for (int p = 0; p < phases.count; p++) {
         phases.runs[p] = MW_NEW(arena, bool, count);
-        mark_runs(nest, &phases, p); /* as if nothing were kept */
+        mark_runs(nest, &phases, comes_first, p); /* as if nothing were kept */
     }
     if (mw_space_columns(&nest->space) <= most_columns)
-        choose_kept(nest, &phases, loads);
+        choose_kept(nest, &phases, loads, comes_first);
     for (int p = 0; p < phases.count; p++)
-        mark_runs(nest, &phases, p);
+        mark_runs(nest, &phases, comes_first, p);
     drop_idle(nest, &phases);
     return phases;
 }

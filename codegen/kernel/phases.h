@@ -17,8 +17,6 @@ typedef struct {
      * the second phase on a kept value is read back. */
     bool **runs;
     bool *kept;
-    /* Loads that the first phase does for later ones; these are kept. */
-    bool *comes_first;
     /* [phases] whether no instruction runs in its columns. */
     bool *is_empty;
 } MwPhases;
