@@ -4,8 +4,7 @@
  * exchanged. Sums are in f32 for all types, also where an algorithm cuts k into parts.
  *
  * Therefore a bias along n, one number for each column in the routine, is one for each row of D in
- * cuBLASLt, as its epilogues require; and gemm_sum_a, the sums of A, is BGRADB. The epilogues
- * require the input of GELU to have rows of a multiple of 8 elements, aligned to 16 bytes.
+ * cuBLASLt, as its epilogues require; and gemm_sum_a, the sums of A, is BGRADB.
  *
  * Source: cuBLAS Library documentation, "Using the cuBLASLt API". */
 #include "runtime/cuda/gemm.h"
@@ -16,6 +15,7 @@
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/fastest.h"
 #include "runtime/cuda/gemm_batches.h"
+#include "runtime/cuda/gemm_epilogue.h"
 #include "runtime/exec/choices.h"
 
 #include <math.h>
@@ -29,9 +29,8 @@ typedef struct {
     int64_t alignment;
 } Shape;
 
-/* The alignment up to which shapes are distinguished; and what the input of GELU needs: alignment
- * in bytes. */
-enum { MOST_ALIGNED = 256, AUX_ALIGNED = 16 };
+/* The alignment up to which shapes are distinguished, in bytes. */
+enum { MOST_ALIGNED = 256 };
 
 /* Algorithms that the heuristics are asked for: cublasLtMatmul may refuse some of them. */
 enum { MOST_ALGORITHMS = 8 };
@@ -198,19 +197,6 @@ static bool list_algorithms(const MwCudaGemm *gemm, Known *known, cublasStatus_t
 
 /* ---- Epilogues ---- */
 
-static cublasLtEpilogue_t epilogue_of(const MwGemmExtras *x)
-{
-    if (x->sums)
-        return x->summed ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
-    if (x->has_gelu_grad)
-        return CUBLASLT_EPILOGUE_DGELU;
-    if (!x->has_gelu)
-        return CUBLASLT_EPILOGUE_BIAS;
-    if (x->bias)
-        return x->aux ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
-    return x->aux ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
-}
-
 static bool set_epilogue(const Known *known, cublasLtEpilogue_t epilogue, MwFault *fault)
 {
     return CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_EPILOGUE,
@@ -236,36 +222,17 @@ static bool set_pointers(const Known *known, void *const *operands, const MwKern
                             CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld));
 }
 
-/* Whether cuBLASLt is asked for the epilogue. How exact its GELU is, and the gradient of that, is
- * not documented: for results in f32 kernels compute them; nor is whether sums are of operands as a
- * product in tf32 rounds them. Sums of A want it as it is stored, and sums of B want it
- * transposed. */
-static bool wants_epilogue(const Known *known)
-{
-    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
-    const int64_t *ints = known->shape.ints;
-    if (!mw_gemm_has_extras((MwRoutine)known->shape.routine))
-        return false;
-    if (x->aux && (known->shape.alignment % AUX_ALIGNED || ints[MW_GEMM_LDC] % MW_GEMM_AUX_ROW))
-        return false;
-    if ((x->has_gelu || x->has_gelu_grad) && type_of(ints, 2) == MW_F32)
-        return false;
-    if (x->sums && ints[MW_GEMM_TYPE] == MW_TF32)
-        return false;
-    return !x->sums || (x->summed ? !ints[MW_GEMM_TRANS_B] : ints[MW_GEMM_TRANS_A] != 0);
-}
-
 /* Lists algorithms that do the product and the epilogue. If there are none, for whatever reason,
  * there may be some for the product alone. */
 static bool choose_with_epilogue(const MwCudaGemm *gemm, Known *known, void *const *operands,
                                  const MwKernelArg *args, MwFault *fault)
 {
-    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
+    const cublasLtEpilogue_t epilogue = mw_cublaslt_epilogue(
+        (MwRoutine)known->shape.routine, known->shape.ints, known->shape.alignment);
     cublasStatus_t status;
-    if (!wants_epilogue(known))
+    if (epilogue == CUBLASLT_EPILOGUE_DEFAULT)
         return true;
-    if (!set_epilogue(known, epilogue_of(x), fault) ||
-        !set_pointers(known, operands, args, fault) ||
+    if (!set_epilogue(known, epilogue, fault) || !set_pointers(known, operands, args, fault) ||
         !list_algorithms(gemm, known, &status, fault))
         return false;
     known->has_epilogue = status == CUBLAS_STATUS_SUCCESS;
