@@ -76,7 +76,7 @@ def named(version):
 
 def facts(commit, python):
     """{what: as text}; `python` is the interpreter that may have PyTorch."""
-    nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    nvcc = os.environ.get("NVCC") or program("nvcc") or "nvcc"
     driver, toolkit = driver_cuda(), toolkit_cuda(nvcc)
     found = {"commit": commit,
              "GPU": output("nvidia-smi", "--query-gpu=name,memory.total,compute_cap",
@@ -86,15 +86,15 @@ def facts(commit, python):
              "CUDA of the driver": named(driver), "CUDA toolkit": named(toolkit)}
     for library, (name, function) in LIBRARIES.items():
         found[library] = str(version_of(name, function) or "none")
-    found["compute-sanitizer"] = sanitizer() or "none"
+    found["compute-sanitizer"] = program("compute-sanitizer") or "none"
     found["PyTorch"] = output(python, "-c", "import torch; print(torch.__version__)") or "none"
     found["C library, cores"] = f"{' '.join(platform.libc_ver())}, {os.cpu_count()}"
     return found
 
 
-def sanitizer():
-    return shutil.which("compute-sanitizer") or next(
-        (path for path in ["/usr/local/cuda/bin/compute-sanitizer"] if os.access(path, os.X_OK)), "")
+def program(name):
+    """Its path, in PATH or where the toolkit is by default; None: it is not there."""
+    return shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
 
 
 def troubles(found):

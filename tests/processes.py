@@ -19,15 +19,22 @@ def run(words, limit_s, **how):
     return subprocess.CompletedProcess(words, process.returncode, printed, errors)
 
 
+def parents():
+    """{process id: that of its parent} of all processes."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            found[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:  # it ended meanwhile
+            continue
+    return found
+
+
 def family(first):
     """Process ids of a process and of all that descend from it."""
     children = {}
-    for path in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:  # it ended meanwhile
-            continue
-        children.setdefault(parent, []).append(int(path.name))
+    for process, parent in parents().items():
+        children.setdefault(parent, []).append(process)
     found = [first]
     for process in found:
         found += children.get(process, [])
