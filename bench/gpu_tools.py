@@ -8,6 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
+import processes  # noqa: E402
 from runs import FAKE  # noqa: E402
 
 
@@ -21,20 +22,19 @@ class Failed(Exception):
 class Tools:
     """The programs of a build, for a GPU or for the fakes of CUDA's libraries."""
 
-    def __init__(self, build, folder, cluster, is_fake):
+    def __init__(self, build, folder, cluster, is_fake, limit_s=LIMIT_S):
         self.build, self.folder, self.cluster, self.is_fake = build, folder, cluster, is_fake
+        self.limit_s = limit_s
         self.programs = build / ("tests/fake_cuda" if is_fake else "bench")
         self.environment = {**FAKE[1], "XDG_CACHE_HOME": str(folder)} if is_fake else {}
 
     def call(self, *words, **environment):
         """Runs a command; what it prints."""
         try:
-            done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                  env={**os.environ, **self.environment, **environment},
-                                  timeout=LIMIT_S)
+            done = processes.run(words, self.limit_s, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 text=True, env={**os.environ, **self.environment, **environment})
         except subprocess.TimeoutExpired:
-            raise Failed(f"{' '.join(map(str, words))}\nstill runs after {LIMIT_S} s") from None
+            raise Failed(f"{' '.join(map(str, words))}\nstill runs after {self.limit_s:.0f} s") from None
         if done.returncode:
             raise Failed(f"{' '.join(map(str, words))}\nexit {done.returncode}\n"
                          f"{(done.stderr or done.stdout).strip()[-2000:]}")

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 
+import processes
 from tap import Failed
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -130,19 +131,19 @@ def fast_links(folder, mesh):
     return ["--cluster", path, "--mesh", mesh]
 
 
+def runs_program(process, program):
+    try:
+        return pathlib.Path(f"/proc/{process}/exe").resolve() == pathlib.Path(program).resolve()
+    except OSError:  # it ended meanwhile
+        return False
+
+
 def find_ranks(launcher, program):
     """Process ids, in order, of the processes of a program that a process of ours started, or one that it started:
     scripts/mpirun starts mpirun, which starts the ranks."""
-    parents, ranks = {}, []
-    for path in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if (path / "exe").resolve() == pathlib.Path(program).resolve():
-                ranks.append(int(path.name))
-        except OSError:  # it ended meanwhile
-            continue
-    return sorted(rank for rank in ranks
-                  if launcher in (rank, parents.get(rank), parents.get(parents.get(rank))))
+    parents = processes.parents()
+    return sorted(process for process in parents if runs_program(process, program)
+                  and launcher in (process, parents.get(process), parents.get(parents.get(process))))
 
 
 def call(*words, env=None, cwd=None, limit_s=TIME_LIMIT_S):

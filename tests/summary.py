@@ -12,14 +12,14 @@ import sys
 CASE = re.compile(r"^(not )?ok\b(.*)$")
 
 
-def cases(run):
+def cases(run, show=print):
     passed = failed = skipped = 0
     is_of_failed = False
     for line in run.get("stdout", "").splitlines():
         match = CASE.match(line)
         is_of_failed = bool(match and match.group(1)) or (is_of_failed and line.startswith("#"))
         if is_of_failed:
-            print(f"{run['name']}: {line}")
+            show(f"{run['name']}: {line}")
         if not match:
             continue
         if re.search(r"#\s*skip", match.group(2), re.IGNORECASE):

@@ -24,7 +24,7 @@ typedef struct {
     const MwUnits *units;
     const bool *barred; /* [values] not to be duplicated */
     Indices *users;     /* [values] nodes of units that read the root, and are not its maker */
-    bool *leaves;       /* [values] a result of the program, or its root */
+    const bool *leaves; /* [values] mw_legal_leaving */
     Bases *bases;       /* [values] */
     bool *duplicated;   /* [values] the root is stored no more: its users compute it */
     /* [units] bases that a kernel loads because it computes other values: of each of its operands
@@ -51,11 +51,6 @@ static int64_t bytes_of(const MwLegal *legal, int root)
 
 /* ---- Who reads what ---- */
 
-static void note_leaving(Choice *c, MwValueId value)
-{
-    c->leaves[value.index] = c->leaves[mw_legal_root(c->legal, value).index] = true;
-}
-
 static void find_users(Choice *c)
 {
     const MwGraph *graph = c->legal->graph;
@@ -66,12 +61,6 @@ static void find_users(Choice *c)
             if (!users->count || mw_vec_last(users) != n)
                 mw_vec_push(c->arena, users, n);
         }
-    for (int i = 0; i < graph->outputs.count; i++)
-        note_leaving(c, graph->outputs.at[i].value);
-    for (int i = 0; i < graph->assigns.count; i++)
-        note_leaving(c, graph->assigns.at[i].value);
-    for (int i = 0; i < graph->metrics.count; i++)
-        note_leaving(c, graph->metrics.at[i].value);
 }
 
 static bool lists(const Indices *indices, int index)
@@ -227,7 +216,7 @@ static Choice choose(MwArena *arena, const MwLegal *legal, const MwUnits *units,
                 .units = units,
                 .barred = barred,
                 .users = MW_NEW(arena, Indices, values),
-                .leaves = MW_NEW(arena, bool, values),
+                .leaves = mw_legal_leaving(arena, legal),
                 .bases = MW_NEW(arena, Bases, values),
                 .duplicated = MW_NEW(arena, bool, values),
                 .loads = MW_NEW(arena, Indices, units->units.count),

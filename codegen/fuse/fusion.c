@@ -3,6 +3,7 @@
 
 #include "codegen/fuse/gemm_absorb.h"
 #include "codegen/fuse/kernel_merge.h"
+#include "codegen/fuse/library_unit.h"
 #include "codegen/tuning.h"
 
 #include <string.h>
@@ -97,6 +98,23 @@ static void store(MwFusion *f, MwValueId value)
         f->out->is_stored[root.index] = true;
 }
 
+/* Stores what node n, of an operator that is no kernel or of a source, gives in any case: the
+ * results of its unit's call. */
+static void store_results(MwFusion *f, int n)
+{
+    const MwNode *node = mw_legal_at(f->legal, n);
+    const MwLowering lowering = mw_op_info(node->op)->lowering;
+    const int unit = f->out->unit_of[n];
+    const bool is_library = lowering == MW_LOWER_LIBRARY;
+    if (unit < 0 ? lowering != MW_LOWER_SOURCE
+                 : mw_fusion_unit(f, unit)->is_kernel ||
+                       (!is_library && mw_vec_last(&mw_fusion_unit(f, unit)->nodes) != n))
+        return;
+    for (int k = 0; k < node->result_count; k++)
+        store(f, is_library ? mw_library_unit_result(f->legal, mw_fusion_unit(f, unit), k).root
+                            : (MwValueId){node->first_result + k});
+}
+
 static void find_stored(MwFusion *f)
 {
     const MwGraph *graph = f->legal->graph;
@@ -108,11 +126,7 @@ static void find_stored(MwFusion *f)
                 store(f, node->operands[k]);
         if (node->op == MW_OP_SCAN_NEXT) /* the next step takes it over */
             store(f, (MwValueId){node->first_result});
-        bool always = unit >= 0 ? !mw_fusion_unit(f, unit)->is_kernel &&
-                                      mw_vec_last(&mw_fusion_unit(f, unit)->nodes) == n
-                                : mw_op_info(node->op)->lowering == MW_LOWER_SOURCE;
-        for (int k = 0; k < node->result_count && always; k++)
-            store(f, (MwValueId){node->first_result + k});
+        store_results(f, n);
     }
     for (int i = 0; i < graph->outputs.count; i++)
         store(f, graph->outputs.at[i].value);
@@ -149,6 +163,7 @@ MwUnits *mw_units_form(const MwLegal *legal)
     start_units(&(MwFusion){.arena = arena, .legal = legal, .out = units});
     MwFusion f = mw_fusion_begin(legal, units);
     mw_gemm_units_absorb(&f);
+    mw_library_units_absorb(&f);
     merge_units(&f);
     find_stored(&f);
     compact(&f);

@@ -21,10 +21,10 @@
 
 typedef struct {
     MwFusion *f;
-    int32_t *uses; /* [values] of a root */
-    int32_t *user; /* [values] the last node that reads a root */
-    int32_t *gelu; /* [values] the first GELU_TANH of a root; -1: none */
-    bool *leaves;  /* [values] an output, a new value of a weight or state, a loss */
+    int32_t *uses;      /* [values] of a root; one more if it leaves the step */
+    int32_t *user;      /* [values] the last node that reads a root */
+    int32_t *gelu;      /* [values] the first GELU_TANH of a root; -1: none */
+    const bool *leaves; /* [values] mw_legal_leaving */
     bool
         *is_stored_anyway; /* [values] somebody other than such kernels of the phase wants a root */
     int32_t *kernels;      /* [values] operands, of kernels that take others, that are a root */
@@ -40,13 +40,6 @@ static bool is_kernel(const Wants *w, int n)
 static bool takes_others(const Wants *w, int n)
 {
     return is_kernel(w, n) && !mw_fusion_unit(w->f, w->f->out->unit_of[n])->space.is_alone;
-}
-
-static void note_leaving(Wants *w, MwValueId value)
-{
-    MwValueId root = mw_legal_root(w->f->legal, value);
-    w->uses[root.index]++;
-    w->leaves[root.index] = w->is_stored_anyway[root.index] = true;
 }
 
 static void note_user(Wants *w, int n, int k)
@@ -71,19 +64,17 @@ static Wants find_wants(MwFusion *f)
                .uses = MW_NEW(f->arena, int32_t, values),
                .user = MW_NEW(f->arena, int32_t, values),
                .gelu = MW_NEW(f->arena, int32_t, values),
-               .leaves = MW_NEW(f->arena, bool, values),
+               .leaves = mw_legal_leaving(f->arena, f->legal),
                .is_stored_anyway = MW_NEW(f->arena, bool, values),
                .kernels = MW_NEW(f->arena, int32_t, values)};
     memset(w.gelu, -1, sizeof(int32_t) * (size_t)values);
     for (int n = 0; n < graph->nodes.count; n++)
         for (int k = 0; k < graph->nodes.at[n].operand_count && f->out->unit_of[n] >= 0; k++)
             note_user(&w, n, k);
-    for (int i = 0; i < graph->outputs.count; i++)
-        note_leaving(&w, graph->outputs.at[i].value);
-    for (int i = 0; i < graph->assigns.count; i++)
-        note_leaving(&w, graph->assigns.at[i].value);
-    for (int i = 0; i < graph->metrics.count; i++)
-        note_leaving(&w, graph->metrics.at[i].value);
+    for (int v = 0; v < values; v++) {
+        w.uses[v] += w.leaves[v];
+        w.is_stored_anyway[v] |= w.leaves[v];
+    }
     return w;
 }
 

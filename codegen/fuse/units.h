@@ -2,8 +2,9 @@
 /* Units of work: which nodes of a legal graph run together, as one instruction of the plan.
  *
  * A unit is a contraction with the nodes that its call computes too (codegen/fuse/gemm_unit.h), a
- * library operator, a collective, a transfer, or a group of nodes that become one kernel. A value
- * that only its own unit uses is never stored. */
+ * library operator, perhaps with a concatenation of its results (codegen/fuse/library_unit.h), a
+ * collective, a transfer, or a group of nodes that become one kernel. A value that only its own
+ * unit uses is never stored. */
 #ifndef MW_CODEGEN_FUSE_UNITS_H
 #define MW_CODEGEN_FUSE_UNITS_H
 

@@ -61,21 +61,43 @@ static bool depends_on_load(const MwNest *nest, int i)
     return false;
 }
 
-/* Chooses the values that are kept: several phases need them, and computing them again costs
- * more. */
-static void choose_kept(const MwNest *nest, MwPhases *phases, int64_t most_columns,
-                        bool keeps_loads)
+/* Whether each row has elements of its own there; those that rows share are in a cache. */
+static bool is_of_row(const MwNest *nest, const MwKernelInstr *instr)
 {
-    bool fits = mw_space_columns(&nest->space) <= most_columns;
-    for (int i = 0; i < nest->instrs.count && fits; i++) {
+    for (int d = 0; d < nest->space.row_dims; d++)
+        if (instr->at.stride[d])
+            return true;
+    return false;
+}
+
+/* Whether a later phase is the first that needs what instruction i loads of a row, and the first
+ * could load it. */
+static bool may_come_first(const MwNest *nest, const MwPhases *phases, int i)
+{
+    const MwKernelInstr *instr = &nest->instrs.at[i];
+    bool is_needed = false;
+    for (int p = 1; p < phases->count; p++)
+        is_needed |= phases->runs[p][i];
+    return instr->op == MW_KERNEL_LOAD && instr->level == MW_LEVEL_POINT && is_needed &&
+           is_of_row(nest, instr) && phases->phase[i] == 0 && !phases->runs[0][i] &&
+           !phases->is_empty[0];
+}
+
+/* Chooses the values that are kept: several phases need them, and computing them again costs
+ * more; or `comes_first`: the first phase loads them for later ones. */
+static void choose_kept(const MwNest *nest, MwPhases *phases, MwPhaseLoads loads, bool *comes_first)
+{
+    for (int i = 0; i < nest->instrs.count; i++) {
         bool is_expr = nest->instrs.at[i].op == MW_KERNEL_EXPR;
         if (!is_expr && nest->instrs.at[i].op != MW_KERNEL_LOAD)
             continue;
         int users = 0; /* phases */
         for (int p = 0; p < phases->count; p++)
             users += phases->runs[p][i];
-        phases->kept[i] = users > 1 && (recompute_flops(nest, i) > MW_TUNED_RECOMPUTE_FLOPS ||
-                                        (keeps_loads && depends_on_load(nest, i)));
+        comes_first[i] = loads == MW_LOADS_FIRST && may_come_first(nest, phases, i);
+        phases->kept[i] = comes_first[i] ||
+                          (users > 1 && (recompute_flops(nest, i) > MW_TUNED_RECOMPUTE_FLOPS ||
+                                         (loads != MW_LOADS_REPEATED && depends_on_load(nest, i))));
     }
 }
 
@@ -90,7 +112,7 @@ bool mw_phases_reads_back(const MwPhases *phases, int p, int i)
 }
 
 /* Marks the instructions that the roots of phase p need and that no earlier phase kept. */
-static void mark_runs(const MwNest *nest, MwPhases *phases, int p)
+static void mark_runs(const MwNest *nest, MwPhases *phases, const bool *comes_first, int p)
 {
     bool *runs = phases->runs[p];
     phases->is_empty[p] = true;
@@ -98,7 +120,7 @@ static void mark_runs(const MwNest *nest, MwPhases *phases, int p)
         runs[i] = false;
     for (int i = nest->instrs.count - 1; i >= 0; i--) {
         const MwKernelInstr *instr = &nest->instrs.at[i];
-        bool root = is_root(instr) && phases->phase[i] == p;
+        bool root = phases->phase[i] == p && (is_root(instr) || comes_first[i]);
         runs[i] = runs[i] || root;
         phases->is_empty[p] = phases->is_empty[p] && !runs[i];
         if (!runs[i] || mw_phases_reads_back(phases, p, i))
@@ -123,20 +145,22 @@ static void drop_idle(const MwNest *nest, MwPhases *phases)
 }
 
 MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest,
-                        int64_t most_columns, bool keeps_loads)
+                        int64_t most_columns, MwPhaseLoads loads)
 {
     int count = nest->instrs.count;
     MwPhases phases = {.phase = MW_NEW(arena, int, count), .kept = MW_NEW(arena, bool, count)};
+    bool *comes_first = MW_NEW(arena, bool, count);
     find_phases(kernel, nest, &phases);
     phases.runs = MW_NEW(arena, bool *, phases.count);
     phases.is_empty = MW_NEW(arena, bool, phases.count);
     for (int p = 0; p < phases.count; p++) {
         phases.runs[p] = MW_NEW(arena, bool, count);
-        mark_runs(nest, &phases, p); /* as if nothing were kept */
+        mark_runs(nest, &phases, comes_first, p); /* as if nothing were kept */
     }
-    choose_kept(nest, &phases, most_columns, keeps_loads);
+    if (mw_space_columns(&nest->space) <= most_columns)
+        choose_kept(nest, &phases, loads, comes_first);
     for (int p = 0; p < phases.count; p++)
-        mark_runs(nest, &phases, p);
+        mark_runs(nest, &phases, comes_first, p);
     drop_idle(nest, &phases);
     return phases;
 }

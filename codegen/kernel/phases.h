@@ -24,10 +24,16 @@ typedef struct {
 /* Whether phase p reads the value of instruction i that an earlier phase kept. */
 bool mw_phases_reads_back(const MwPhases *phases, int p, int i);
 
-/* Rows of more than `most_columns` columns keep nothing. `keeps_loads`: loaded values are kept,
- * too, for printers for which loading again costs more. */
+/* What is done with values that are loaded. */
+typedef enum {
+    MW_LOADS_REPEATED, /* each phase loads them */
+    MW_LOADS_KEPT,     /* where several phases need them, the first of these does */
+    MW_LOADS_FIRST     /* the first phase does, where it can: all loads of a row are in flight */
+} MwPhaseLoads;
+
+/* Rows of more than `most_columns` columns keep nothing. */
 MwPhases mw_phases_plan(MwArena *arena, const MwKernelDef *kernel, const MwNest *nest,
-                        int64_t most_columns, bool keeps_loads);
+                        int64_t most_columns, MwPhaseLoads loads);
 
 /* The largest number of values of a point that are kept at the same time. */
 int mw_phases_most_kept(const MwPhases *phases, const MwNest *nest);

@@ -72,4 +72,8 @@ static inline const MwTensor *mw_legal_result_tensor(const MwLegal *legal, const
  * stored. */
 bool mw_legal_takes_whole(const MwLegal *legal, const MwNode *node, int k, MwValueId root);
 
+/* [values] in `arena`: whether a value leaves the step, as an output, a new value of a weight or
+ * state, or a metric, or is the root of one that does. */
+bool *mw_legal_leaving(MwArena *arena, const MwLegal *legal);
+
 #endif

@@ -23,6 +23,11 @@ MwLegalRule *mw_library_rule(MwOp op);
  * routine] in `arena`. */
 MwPlanArg *mw_library_args(MwArena *arena, const MwLegal *legal, const MwNode *node);
 
+/* Sets in `args`, those of the call of `node`, that it writes result k with a layout in a larger
+ * value: as a part of the rows of that. False, without a change, if the routine cannot. */
+bool mw_library_place_result(const MwLegal *legal, const MwNode *node, int k,
+                             const MwLayout *layout, MwPlanArg *args);
+
 /* The size of the scratch operand of the call, in bytes; 0: it has none. */
 int64_t mw_library_scratch_bytes(MwArena *arena, const MwLegal *legal, const MwNode *node);
 

@@ -3,17 +3,24 @@
  * call.
  *
  * The routines walk q, k and v by rows: element (b, s, h, d) of a value [B, S, H, D] lies at offset
- * + (b * S + s) * row + h * D + d. So slices of one projection are taken in place. Other operands
- * are dense. */
+ * + (b * S + s) * row + h * D + d. So slices of one projection are taken in place. They write dq,
+ * dk and dv in the same way: into the gradient of such a projection. Other operands are dense. */
 #include "codegen/legal/legalize_rules.h"
+#include "codegen/legal/library.h"
 #include "codegen/legal/library_args.h"
 #include "runtime/plan/routine.h"
 
-enum { WALKED = 3 /* operands: q, k, v */ };
+enum { WALKED = 3 /* operands: q, k, v; results: dq, dk, dv */ };
 
 static bool is_forward(MwOp op)
 {
     return op == MW_OP_SDPA || op == MW_OP_SDPA_MASKED;
+}
+
+/* Whether the results are the gradients of q, k and v. */
+static bool gives_walked(MwOp op)
+{
+    return op == MW_OP_SDPA_GRAD || op == MW_OP_SDPA_MASKED_GRAD;
 }
 
 /* The operand that is the mask; -1: there is none. */
@@ -73,6 +80,21 @@ void mw_legal_attention(MwLegalizer *l, const MwNode *node, const MwValueId *ope
 
 /* ---- Arguments ---- */
 
+bool mw_library_place_result(const MwLegal *legal, const MwNode *node, int k,
+                             const MwLayout *layout, MwPlanArg *args)
+{
+    static const int rows[WALKED] = {MW_SDPA_DQ_ROW, MW_SDPA_DK_ROW, MW_SDPA_DV_ROW};
+    static const int offsets[WALKED] = {MW_SDPA_DQ_OFFSET, MW_SDPA_DK_OFFSET, MW_SDPA_DV_OFFSET};
+    const MwTensor *result = mw_value_tensor(legal->graph, (MwValueId){node->first_result + k});
+    int64_t row;
+    if (!gives_walked(node->op) || !find_row(layout, result, &row) ||
+        layout->offset + result->dim[2] * result->dim[3] > row)
+        return false;
+    args[rows[k]].i = row;
+    args[offsets[k]].i = layout->offset;
+    return true;
+}
+
 /* The position in its sequence of element 0 of this device's `length` queries or keys, which may be
  * split over mesh axes; `key` is the origin of the sequence. */
 static MwPlanArg position_of(const MwNode *node, MwAttrKey key, int64_t length)
@@ -128,5 +150,10 @@ void mw_arguments_attention(const MwLegal *legal, const MwNode *node, MwPlanArg 
         const MwLayout *layout = &mw_legal_operand_view(legal, node, i)->layout;
         MW_ASSERT(find_row(layout, mw_legal_operand_tensor(legal, node, i), &args[rows[i]].i));
         args[offsets[i]].i = layout->offset;
+    }
+    for (int i = 0; i < node->result_count && gives_walked(node->op); i++) {
+        const MwLayout dense =
+            mw_layout_dense(mw_value_tensor(legal->graph, (MwValueId){node->first_result + i}));
+        MW_ASSERT(mw_library_place_result(legal, node, i, &dense, args));
     }
 }

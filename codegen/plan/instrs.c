@@ -2,6 +2,7 @@
 #include "codegen/plan/instrs.h"
 
 #include "codegen/fuse/gemm_unit.h"
+#include "codegen/fuse/library_unit.h"
 #include "codegen/legal/library.h"
 #include "codegen/plan/report.h"
 #include "cost/reshard.h"
@@ -155,21 +156,35 @@ static MwWork node_work(const MwEmitter *e, const MwNode *node)
     return mw_cost_node_work(graph, id, &rule, ways);
 }
 
+/* The arguments of the call of a library operator, which writes its results where the unit has
+ * them. */
+static MwPlanArg *library_args(const MwEmitter *e, const MwUnit *unit, const MwNode *node)
+{
+    MwPlanArg *args = mw_library_args(e->arena, e->legal, node);
+    for (int k = 0; k < node->result_count; k++) {
+        const MwView place = mw_library_unit_result(e->legal, unit, k);
+        if (place.root.index != node->first_result + k)
+            MW_ASSERT(mw_library_place_result(e->legal, node, k, &place.layout, args));
+    }
+    return args;
+}
+
 /* Operands of the call: those of the operator, without what the node waits for besides; its
  * results, the memory that it works in. */
 static MwPlanInstr emit_library(MwEmitter *e, int u, const MwNode *node)
 {
+    const MwUnit *unit = &e->units->units.at[u];
     const MwRoutine routine = mw_library_routine(node->op);
     int buffers[MW_ROUTINE_MAX_OPERANDS], count = 0;
     for (int k = 0; k < mw_op_info(node->op)->operands; k++)
         buffers[count++] = operand_buffer(e, node, k);
     for (int k = 0; k < node->result_count; k++)
-        buffers[count++] = result_buffer(e, node, k);
+        buffers[count++] = buffer_of(e, mw_library_unit_result(e->legal, unit, k).root);
     if (mw_routine_has_scratch(routine))
         buffers[count++] = e->storage->scratch[u];
     MwPlanInstr instr = emit_routine(e, routine, buffers);
     MW_ASSERT(instr.operand_count == count);
-    instr.args = mw_library_args(e->arena, e->legal, node);
+    instr.args = library_args(e, unit, node);
     const MwWork work = node_work(e, node);
     set_work(e, &instr, &work);
     return instr;

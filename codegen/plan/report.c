@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The node that a unit is named after: its last; of a contraction with what follows it, that. */
+/* The node that a unit is named after: its last; of a contraction or a library operator with what
+ * follows it, that. */
 static int main_node(const MwLegal *legal, const MwUnit *unit)
 {
-    for (int i = 0; i < unit->nodes.count && !unit->is_kernel; i++)
-        if (mw_legal_at(legal, unit->nodes.at[i])->op == MW_OP_EINSUM)
+    for (int i = 0; i < unit->nodes.count && !unit->is_kernel; i++) {
+        const MwOp op = mw_legal_at(legal, unit->nodes.at[i])->op;
+        if (op == MW_OP_EINSUM || mw_op_info(op)->lowering == MW_LOWER_LIBRARY)
             return unit->nodes.at[i];
+    }
     return mw_vec_last(&unit->nodes);
 }
 

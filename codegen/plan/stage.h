@@ -41,4 +41,9 @@ void mw_stage_builder_outputs(const MwStageBuilder *s);
 void mw_stage_builder_metrics(const MwStageBuilder *s);
 void mw_stage_builder_weights(const MwStageBuilder *s);
 
+/* Fills the instructions and the loops of the program of a phase, in arrays of their own.
+ * `first_operator`: index of the first operator of the stage in the report. */
+void mw_stage_builder_program(const MwStageBuilder *s, MwEmitter *emitter, int first_operator,
+                              MwPhase phase, MwPlanProgram *program);
+
 #endif

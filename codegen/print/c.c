@@ -237,7 +237,7 @@ static void print_totals(MwPrinter *p, bool declare)
 static void print_nest(MwText *out, const MwKernelDef *kernel, const MwNest *nest, int indent)
 {
     MwPrinter p = {.out = out, .kernel = kernel, .nest = nest, .indent = indent};
-    p.phases = mw_phases_plan(out->arena, kernel, nest, MW_TUNED_KEPT_COLUMNS, false);
+    p.phases = mw_phases_plan(out->arena, kernel, nest, MW_TUNED_KEPT_COLUMNS, MW_LOADS_REPEATED);
     p.has_column_sums = nest_has(&p, mw_instr_reduces_rows);
     if (p.has_column_sums && !nest_has(&p, runs_once_per_row) &&
         mw_space_columns(&nest->space) > MW_TUNED_TILE_COLUMNS)

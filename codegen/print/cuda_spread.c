@@ -145,15 +145,29 @@ static bool has_registers(const MwCudaNest *n)
     return values * n->items * n->width <= MW_CUDA_REGISTERS / n->threads / 2;
 }
 
-/* Plans groups of threads that take rows. Values for which a thread has no registers are computed
- * again instead of being kept. */
+/* Plans the phases of a row, and the threads that take it, with values kept for which a thread has
+ * the registers; the others are loaded where they are needed, or computed again. */
+static void plan_phases(MwCudaNest *n)
+{
+    static const struct {
+        int most_columns;
+        MwPhaseLoads loads;
+    } ways[] = {{MW_TUNED_KEPT_COLUMNS, MW_LOADS_FIRST},
+                {MW_TUNED_KEPT_COLUMNS, MW_LOADS_KEPT},
+                {0, MW_LOADS_KEPT}};
+    for (int i = 0; i < MW_COUNT(ways); i++) {
+        n->p.phases = mw_phases_plan(n->p.out->arena, n->p.kernel, n->p.nest, ways[i].most_columns,
+                                     ways[i].loads);
+        choose_threads(n);
+        if (has_registers(n))
+            return;
+    }
+}
+
+/* Plans groups of threads that take rows. */
 static void spread_rows(MwCudaNest *n)
 {
-    choose_threads(n);
-    if (!has_registers(n)) {
-        n->p.phases = mw_phases_plan(n->p.out->arena, n->p.kernel, n->p.nest, 0, true);
-        choose_threads(n);
-    }
+    plan_phases(n);
     int groups = n->threads / n->group;
     n->blocks = mw_ceil_div(n->rows, groups);
     if (n->p.has_column_sums)
@@ -269,7 +283,7 @@ MwCudaNest mw_cuda_nest(MwText *out, const MwKernelDef *kernel, const MwNest *ne
                     .columns = mw_space_columns(&nest->space)};
     for (int d = 0; d < nest->space.row_dims; d++)
         n.rows *= nest->space.size[d];
-    n.p.phases = mw_phases_plan(out->arena, kernel, nest, MW_TUNED_KEPT_COLUMNS, true);
+    n.p.phases = mw_phases_plan(out->arena, kernel, nest, MW_TUNED_KEPT_COLUMNS, MW_LOADS_KEPT);
     n.p.has_column_sums = any_instr(nest, mw_instr_reduces_rows);
     n.has_totals = any_instr(nest, mw_instr_reduces_all);
     n.has_end = any_instr(nest, is_end);

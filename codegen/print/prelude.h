@@ -19,6 +19,9 @@
  * a test, which costs nothing where `a` is a constant or an integer. `|` leaves no branch. */
 #define mw_min(a, b) (((a) < (b)) | ((a) != (a)) ? (a) : (b))
 #define mw_max(a, b) (((a) > (b)) | ((a) != (a)) ? (a) : (b))
+#ifndef mw_max_f32
+#define mw_max_f32(a, b) mw_max(a, b)
+#endif
 #define mw_abs(a) ((a) < 0 ? -(a) : (a))
 #define mw_sign(a) ((a) > 0 ? 1 : (a) < 0 ? -1 : (a))
 

@@ -287,7 +287,8 @@ void mw_print_into(MwPrinter *p, const MwKernelInstr *instr, const char *place)
 {
     int value = instr->inputs[0].index;
     if (mw_instr_is_max(instr))
-        mw_print_line(p, "%s = mw_max(%s, v%d);", place, place, value);
+        mw_print_line(p, "%s = mw_max%s(%s, v%d);", place,
+                      instr->type == MW_SCALAR_F32 ? "_f32" : "", place, value);
     else
         mw_print_line(p, "%s += v%d;", place, value);
 }

@@ -24,13 +24,12 @@
  *   s       the greatest power of two by which that maximum times 2^margin is in the type
  *
  * States: NAME.fp8.scale and NAME.fp8.amax for an operand NAME, in bf16, which has all of these
- * numbers. Powers of two scale and unscale
- * without rounding, so that it makes no difference where the division stands: with what follows the
- * product or, if only the update does, there, after the sum over micro-batches and devices. Nothing
- * in a step waits for a maximum of its own, and all parts of a batch are scaled alike, so the
- * numbers are the same at every parallelism. At first nothing is known: activations and weights
- * begin with a scale of 1, and gradients, whose type has the exponents of f16, with that of
- * torch.amp.GradScaler. */
+ * numbers. Powers of two scale and unscale without rounding, so that it makes no difference where
+ * the division stands: with what follows the product or, if only the update does, there, after the
+ * sum over micro-batches and devices. Nothing in a step waits for a maximum of its own, and all
+ * parts of a batch are scaled alike, so the numbers are the same at every parallelism. At first
+ * nothing is known: activations and weights begin with a scale of 1, and gradients, whose type has
+ * the exponents of f16, with that of torch.amp.GradScaler. */
 #include "base/backend.h"
 #include "base/fp8.h"
 #include "ir/build.h"

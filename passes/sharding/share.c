@@ -5,11 +5,14 @@
  * Out: the same graph with IDENTITY nodes. One stands between a value and its uses in a phase if
  *      there are at least two, so that resharding the value for all of them is one edge of the
  *      intra-operator problem, paid once, and one sequence of collectives in the plan. One
+ *      stands behind every weight that is cast to a shorter type: so the cast may be done where the
+ *      weight is stored, and the shorter type be gathered, once for all phases. One
  *      stands before every output and metric, which leave the graph whole. Constants and
  *      iotas, which cost nothing to compute, are computed once per use instead. Partition
  *      removes the identities again.
- * Invariant: uses in different phases never share a copy, so no copy outlives its phase; and a copy
- *      is in the first layer that uses it, which need not be that of the first use. */
+ * Invariant: uses in different phases never share a copy but of such a weight, so no other copy
+ *      outlives its phase; and a copy is in the first layer that uses it, which need not be that of
+ *      the first use. */
 #include "passes/sharding/share.h"
 
 #include "ir/build.h"
@@ -53,6 +56,20 @@ static MwValueId add_identity(Share *share, MwValueId value, const char *suffix)
     const char *name =
         mw_arena_printf(to->arena, "%s.%s", mw_value(share->rewrite.from, value)->name, suffix);
     return mw_build(to, name, MW_OP_IDENTITY, &share->rewrite.value[value.index], 1, NULL, 0);
+}
+
+/* Whether the node casts a weight to a shorter type, for uses in several phases. */
+static bool shortens_weight(const Share *share, const MwNode *node)
+{
+    const MwGraph *from = share->rewrite.from;
+    const MwValueId result = {node->first_result};
+    int phases = 0;
+    for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
+        phases += share->uses[result.index][phase] > 0;
+    return node->op == MW_OP_CAST && maker_of(share, node->operands[0])->op == MW_OP_WEIGHT &&
+           mw_type_bytes(mw_value_tensor(from, result)->type) <
+               mw_type_bytes(mw_value_tensor(from, node->operands[0])->type) &&
+           phases > 1;
 }
 
 static MwValueId recompute(Share *share, MwValueId value)
@@ -172,6 +189,10 @@ MwGraph *mw_share(const MwGraph *from)
     for (int n = 0; n < from->nodes.count; n++) {
         const MwNode *node = &from->nodes.at[n];
         copy_node(&share, node);
+        if (shortens_weight(&share, node)) {
+            const MwValueId value = {node->first_result};
+            share.rewrite.value[value.index] = add_identity(&share, value, "short");
+        }
         for (int k = 0; k < node->result_count; k++) {
             MwValueId value = {node->first_result + k};
             if (is_output[value.index])

@@ -23,7 +23,8 @@ static bool overlap(const MwPlanBuffer *a, const MwPlanBuffer *b)
 }
 
 /* Only collectives that work in place may have their source and destination in one buffer; a kernel
- * that works in place has one operand that it reads and writes. */
+ * that works in place has one operand that it reads and writes. What a routine writes into one
+ * buffer, row by row, is checked with its arguments. */
 static void check_aliases(const MwCheck *check, const MwPlanInstr *instr)
 {
     for (int i = 0; i < instr->operand_count; i++) {
@@ -33,7 +34,9 @@ static void check_aliases(const MwCheck *check, const MwPlanInstr *instr)
             bool in_place = instr->kind == MW_INSTR_COLLECTIVE && a->buffer == b->buffer &&
                             i / 2 == k / 2 && /* operands of one part */
                             mw_collective_in_place((MwCollective)instr->target);
-            if (!reads_only && !in_place &&
+            bool by_rows = instr->kind == MW_INSTR_ROUTINE && a->buffer == b->buffer &&
+                           mw_routine_shares_rows((MwRoutine)instr->target, i, k);
+            if (!reads_only && !in_place && !by_rows &&
                 overlap(buffer_of(check, instr, i), buffer_of(check, instr, k)))
                 mw_check_error(check, "operands %d and %d lie over each other, and it writes", k,
                                i);
@@ -176,6 +179,16 @@ static MwKernelArg largest_value(const MwCheck *check, const MwPlanArg *arg)
                               (check->plan->micro_batches - 1) * arg->micro_stride};
 }
 
+/* Checks that results which a routine writes row by row are whole. */
+static void check_rows(const MwCheck *check, const MwPlanInstr *instr, const MwKernelArg *args)
+{
+    int buffer[MW_ROUTINE_MAX_OPERANDS];
+    for (int i = 0; i < instr->operand_count; i++)
+        buffer[i] = instr->operands[i].buffer;
+    if (!mw_routine_fills_rows((MwRoutine)instr->target, args, buffer))
+        mw_check_error(check, "the rows of its results overlap, or have gaps");
+}
+
 /* Checks that a routine stays within its buffers. Its extents grow with every argument, so the
  * largest values decide. */
 static void check_extents(const MwCheck *check, const MwPlanInstr *instr)
@@ -199,6 +212,7 @@ static void check_extents(const MwCheck *check, const MwPlanInstr *instr)
         if (bytes[i] > buffer_of(check, instr, i)->bytes)
             mw_check_error(check, "it reaches %lld bytes of operand %d, whose buffer has %lld",
                            (long long)bytes[i], i, (long long)buffer_of(check, instr, i)->bytes);
+    check_rows(check, instr, args);
 }
 
 /* A product that adds to what is there reads it. */

@@ -220,12 +220,12 @@ static Keys keys_of_tile(const Sizes *z, int64_t s, int64_t rows)
     return (Keys){keys_seen(z, s).begin, keys_seen(z, s + rows - 1).end};
 }
 
-/* The first element of one head of one batch in each operand. */
+/* One head of one batch: the first element in each operand. */
 typedef struct {
+    int64_t b, h, g; /* batch, query head, key head */
     const float *q, *k, *v;
     int64_t query_row; /* row stride of a dense tensor with the shape of q */
     int64_t dense;     /* index in a dense tensor with the shape of q */
-    int64_t key_dense; /* index in a dense tensor with the shape of k */
     int64_t lse;       /* index in lse */
     int64_t mask;      /* index in the mask */
 } Head;
@@ -235,12 +235,14 @@ static Head head_at(const Sizes *z, void *const *operands, const MwKernelArg *ar
 {
     int64_t g = h / (z->h / z->g);
     return (Head){
+        .b = b,
+        .h = h,
+        .g = g,
         .q = (const float *)operands[0] + args[MW_SDPA_Q_OFFSET].i + b * z->s * z->q_row + h * z->d,
         .k = (const float *)operands[1] + args[MW_SDPA_K_OFFSET].i + b * z->t * z->k_row + g * z->d,
         .v = (const float *)operands[2] + args[MW_SDPA_V_OFFSET].i + b * z->t * z->v_row + g * z->d,
         .query_row = z->h * z->d,
         .dense = (b * z->s * z->h + h) * z->d,
-        .key_dense = (b * z->t * z->g + g) * z->d,
         .lse = b * z->s * z->h + h,
         .mask = b * z->mask.b + h * z->mask.h,
     };
@@ -364,10 +366,28 @@ bool mw_cpu_sdpa_masked(void *const *operands, const MwKernelArg *args, MwFault 
 
 /* ---- Gradients ---- */
 
+/* A result whose rows have their heads side by side. */
+typedef struct {
+    float *at;
+    int64_t row; /* stride, in elements */
+} Rows;
+
+static Rows rows_of(void *operand, const MwKernelArg *args, int row, int offset)
+{
+    return (Rows){(float *)operand + args[offset].i, args[row].i};
+}
+
+/* The elements of a head in a row. */
+static float *in_row(const Rows *rows, int64_t row, int64_t head, int64_t d)
+{
+    return rows->at + row * rows->row + head * d;
+}
+
 /* The operands of a gradient, besides q, k and v. */
 typedef struct {
     const float *out, *lse, *dout;
-    float *dq, *dk, *dv, *dmask;
+    Rows dq, dk, dv;
+    float *dmask;
     float *p,
         *dp; /* scratch: probabilities, and their gradients, which become those of the scores */
 } Gradient;
@@ -413,21 +433,22 @@ static void gradient_tile(const Sizes *z, const Head *head, const Gradient *grad
 {
     const Keys keys = keys_of_tile(z, s, rows);
     const int64_t count = keys.end - keys.begin;
-    const int64_t at = head->dense + s * head->query_row;
-    const int64_t key_row = z->g * z->d, key_at = head->key_dense + keys.begin * key_row;
+    const int64_t at = head->dense + s * head->query_row, key = head->b * z->t + keys.begin;
+    float *const dq = in_row(&grad->dq, head->b * z->s + s, head->h, z->d);
     if (!count) {
         for (int64_t r = 0; r < rows; r++)
-            memset(grad->dq + at + r * head->query_row, 0, sizeof(float) * (size_t)z->d);
+            memset(dq + r * grad->dq.row, 0, sizeof(float) * (size_t)z->d);
         return;
     }
     differentiate_tile(z, head, grad, s, rows, true);
     multiply((Product){count, z->d, rows, 1, 1, transposed(grad->p, count),
-                       plain(grad->dout + at, head->query_row), grad->dv + key_at, key_row});
+                       plain(grad->dout + at, head->query_row),
+                       in_row(&grad->dv, key, head->g, z->d), grad->dv.row});
     multiply((Product){rows, z->d, count, z->scale, 0, plain(grad->dp, count),
-                       plain(head->k + keys.begin * z->k_row, z->k_row), grad->dq + at,
-                       head->query_row});
+                       plain(head->k + keys.begin * z->k_row, z->k_row), dq, grad->dq.row});
     multiply((Product){count, z->d, rows, z->scale, 1, transposed(grad->dp, count),
-                       plain(head->q + s * z->q_row, z->q_row), grad->dk + key_at, key_row});
+                       plain(head->q + s * z->q_row, z->q_row),
+                       in_row(&grad->dk, key, head->g, z->d), grad->dk.row});
 }
 
 /* Adds the gradients of the scores to that of the mask. */
@@ -459,20 +480,25 @@ static void differentiate(const Sizes *z, void *const *operands, const MwKernelA
     }
 }
 
+static void clear_keys(const Sizes *z, const Rows *rows)
+{
+    for (int64_t row = 0; row < z->b * z->t; row++)
+        memset(in_row(rows, row, 0, z->d), 0, sizeof(float) * (size_t)(z->g * z->d));
+}
+
 /* `results` are dq, dk, dv and the scratch. */
 static void attend_gradient(const Sizes *z, void *const *operands, const MwKernelArg *args,
                             void *const *results)
 {
-    const size_t key_bytes = sizeof(float) * (size_t)(z->b * z->t * z->g * z->d);
     Gradient grad = {.out = operands[3],
                      .lse = operands[4],
                      .dout = operands[5],
-                     .dq = results[0],
-                     .dk = results[1],
-                     .dv = results[2],
+                     .dq = rows_of(results[0], args, MW_SDPA_DQ_ROW, MW_SDPA_DQ_OFFSET),
+                     .dk = rows_of(results[1], args, MW_SDPA_DK_ROW, MW_SDPA_DK_OFFSET),
+                     .dv = rows_of(results[2], args, MW_SDPA_DV_ROW, MW_SDPA_DV_OFFSET),
                      .p = results[3]};
-    memset(grad.dk, 0, key_bytes);
-    memset(grad.dv, 0, key_bytes);
+    clear_keys(z, &grad.dk);
+    clear_keys(z, &grad.dv);
     differentiate(z, operands, args, &grad, gradient_tile);
 }
 

@@ -55,6 +55,9 @@ static MwCudnnSdpa shape_of(MwRoutine routine, const MwKernelArg *args)
     shape.q_row = args[MW_SDPA_Q_ROW].i;
     shape.k_row = args[MW_SDPA_K_ROW].i;
     shape.v_row = args[MW_SDPA_V_ROW].i;
+    shape.dq_row = args[MW_SDPA_DQ_ROW].i;
+    shape.dk_row = args[MW_SDPA_DK_ROW].i;
+    shape.dv_row = args[MW_SDPA_DV_ROW].i;
     if (shape.is_causal)
         shape.shift =
             args[MW_SDPA_POSITION].i + args[MW_SDPA_OFFSET].i - args[MW_SDPA_KEY_POSITION].i;
@@ -229,27 +232,34 @@ static void set_tensor(Tensors *to, MwCudnnSdpaTensor which, void *at, int64_t b
     to->bytes[which] = bytes;
 }
 
+/* A tensor whose rows, of which a part has `count`, have a stride and an offset of their own: the
+ * arguments `row` and `offset`. */
+static void set_rows(Tensors *to, MwCudnnSdpaTensor which, void *operand, const MwKernelArg *args,
+                     int row, int offset, int64_t count)
+{
+    const int64_t element = mw_type_bytes((MwType)args[MW_SDPA_TYPE].i);
+    set_tensor(to, which, (char *)operand + args[offset].i * element,
+               count * args[row].i * element);
+}
+
 static Tensors tensors_of(const MwCudaAttention *attention, const Known *known,
                           void *const *operands, const MwKernelArg *args)
 {
     const MwCudnnSdpa *z = &known->shape;
     const int64_t element = mw_type_bytes(z->type), b = z->b / known->parts;
-    const int64_t queries = b * z->s * z->h * z->d * element;
-    const int64_t keys = b * z->t * z->g * z->d * element, rows = b * z->s * z->h * 4;
+    const int64_t queries = b * z->s * z->h * z->d * element, rows = b * z->s * z->h * 4;
+    const int64_t s = b * z->s, t = b * z->t;
     Tensors to = {{NULL}, {0}};
-    set_tensor(&to, MW_CUDNN_Q, (char *)operands[0] + args[MW_SDPA_Q_OFFSET].i * element,
-               b * z->s * z->q_row * element);
-    set_tensor(&to, MW_CUDNN_K, (char *)operands[1] + args[MW_SDPA_K_OFFSET].i * element,
-               b * z->t * z->k_row * element);
-    set_tensor(&to, MW_CUDNN_V, (char *)operands[2] + args[MW_SDPA_V_OFFSET].i * element,
-               b * z->t * z->v_row * element);
+    set_rows(&to, MW_CUDNN_Q, operands[0], args, MW_SDPA_Q_ROW, MW_SDPA_Q_OFFSET, s);
+    set_rows(&to, MW_CUDNN_K, operands[1], args, MW_SDPA_K_ROW, MW_SDPA_K_OFFSET, t);
+    set_rows(&to, MW_CUDNN_V, operands[2], args, MW_SDPA_V_ROW, MW_SDPA_V_OFFSET, t);
     set_tensor(&to, MW_CUDNN_OUT, operands[3], queries);
     set_tensor(&to, MW_CUDNN_LSE, z->is_gradient ? attention->workspace : operands[4], rows);
     if (z->is_gradient) {
         set_tensor(&to, MW_CUDNN_DOUT, operands[5], queries);
-        set_tensor(&to, MW_CUDNN_DQ, operands[6], queries);
-        set_tensor(&to, MW_CUDNN_DK, operands[7], keys);
-        set_tensor(&to, MW_CUDNN_DV, operands[8], keys);
+        set_rows(&to, MW_CUDNN_DQ, operands[6], args, MW_SDPA_DQ_ROW, MW_SDPA_DQ_OFFSET, s);
+        set_rows(&to, MW_CUDNN_DK, operands[7], args, MW_SDPA_DK_ROW, MW_SDPA_DK_OFFSET, t);
+        set_rows(&to, MW_CUDNN_DV, operands[8], args, MW_SDPA_DV_ROW, MW_SDPA_DV_OFFSET, t);
         set_tensor(&to, MW_CUDNN_DELTA, operands[9], rows);
     }
     return to;

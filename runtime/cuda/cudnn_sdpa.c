@@ -55,7 +55,7 @@ typedef enum {
 
 typedef enum { OPERAND, F32, BOOLEAN, INTEGER } Type; /* OPERAND: that of the operands */
 
-typedef enum { Q_ROW, K_ROW, V_ROW, DENSE } Row;
+typedef enum { DENSE, Q_ROW, K_ROW, V_ROW, DQ_ROW, DK_ROW, DV_ROW } Row;
 
 typedef struct {
     Form form;
@@ -71,9 +71,9 @@ static const Info infos[TENSORS] = {
     [MW_CUDNN_OUT] = {OF_QUERIES, OPERAND, DENSE},
     [MW_CUDNN_LSE] = {OF_ROWS, F32, DENSE},
     [MW_CUDNN_DOUT] = {OF_QUERIES, OPERAND, DENSE},
-    [MW_CUDNN_DQ] = {OF_QUERIES, OPERAND, DENSE},
-    [MW_CUDNN_DK] = {OF_KEYS, OPERAND, DENSE},
-    [MW_CUDNN_DV] = {OF_KEYS, OPERAND, DENSE},
+    [MW_CUDNN_DQ] = {OF_QUERIES, OPERAND, DQ_ROW},
+    [MW_CUDNN_DK] = {OF_KEYS, OPERAND, DK_ROW},
+    [MW_CUDNN_DV] = {OF_KEYS, OPERAND, DV_ROW},
     [MW_CUDNN_DELTA] = {OF_ROWS, F32, DENSE},
     [SCALE] = {OF_ONE, F32, DENSE},
     [LOWEST] = {OF_ONE, F32, DENSE},
@@ -248,10 +248,10 @@ static Form form_of(const MwCudnnSdpa *shape, int tensor)
 /* Elements from row to row of [b, rows, heads, d]. */
 static int64_t row_of(const MwCudnnSdpa *z, Row row, int64_t heads)
 {
-    return row == Q_ROW   ? z->q_row
-           : row == K_ROW ? z->k_row
-           : row == V_ROW ? z->v_row
-                          : heads * z->d;
+    const int64_t rows[] = {
+        [DENSE] = heads * z->d, [Q_ROW] = z->q_row,   [K_ROW] = z->k_row,  [V_ROW] = z->v_row,
+        [DQ_ROW] = z->dq_row,   [DK_ROW] = z->dk_row, [DV_ROW] = z->dv_row};
+    return rows[row];
 }
 
 static void set_layout(int64_t to[DIMS], int64_t a, int64_t b, int64_t c, int64_t d)
@@ -470,7 +470,8 @@ bool mw_cudnn_sdpa_takes(const MwCudnnSdpa *shape)
     const int64_t last = shape->t - shape->s;
     return shape->type != MW_F32 && shape->d % whole == 0 && shape->d <= MOST_WIDTH &&
            shape->q_row % whole == 0 && shape->k_row % whole == 0 && shape->v_row % whole == 0 &&
-           shape->s > 1 && shape->t > 1 &&
+           shape->dq_row % whole == 0 && shape->dk_row % whole == 0 && shape->dv_row % whole == 0 &&
+           shape->s > 1 && shape->t > 1 && shape->scale > 0 &&
            (shape->shift == 0 || (shape->shift == last && last > 0));
 }
 

@@ -21,7 +21,8 @@ typedef struct {
     MwType type; /* bf16 or f16 */
     int64_t b, s, t, h, g, d;
     int64_t q_row, k_row, v_row;
-    int64_t shift; /* causal: query s sees the keys up to s + shift */
+    int64_t dq_row, dk_row, dv_row; /* of the gradient alone; 0 elsewhere */
+    int64_t shift;                  /* causal: query s sees the keys up to s + shift */
     float scale;
 } MwCudnnSdpa;
 
@@ -44,7 +45,7 @@ typedef enum {
 
 /* Whether cuDNN takes such calls, and rightly as far as is known: rows of a multiple of 16 bytes,
  * heads of at most 128 elements, more than one query and key, causal masks from the first key, or
- * to the last, on. */
+ * to the last, on, and a positive scale: with a negative one cuDNN 9 gives NaN on an H200. */
 bool mw_cudnn_sdpa_takes(const MwCudnnSdpa *shape);
 
 /* Makes a plan, for a shape that cuDNN takes, of the first algorithm in its order that has at most

@@ -37,23 +37,21 @@ static bool time_way(const Timer *timer, int i, float *time_ms, MwFault *fault)
            CALL(cudaEventElapsedTime, time_ms, timer->begin, timer->end);
 }
 
-static bool time_all(const Timer *timer, int count, int *fastest, MwFault *fault)
+static bool time_all(const Timer *timer, int count, MwCudaFastest *fastest, MwFault *fault)
 {
-    float least_ms = INFINITY, time_ms;
-    *fastest = -1;
+    float time_ms;
+    *fastest = (MwCudaFastest){-1, INFINITY};
     for (int i = 0; i < count; i++) {
         if (!time_way(timer, i, &time_ms, fault))
             return false;
-        if (time_ms < least_ms) {
-            *fastest = i;
-            least_ms = time_ms;
-        }
+        if (time_ms < fastest->time_ms)
+            *fastest = (MwCudaFastest){i, time_ms};
     }
     return true;
 }
 
-bool mw_cuda_fastest(cudaStream_t stream, int count, MwCudaWay *way, void *context, int *fastest,
-                     MwFault *fault)
+bool mw_cuda_fastest(cudaStream_t stream, int count, MwCudaWay *way, void *context,
+                     MwCudaFastest *fastest, MwFault *fault)
 {
     Timer timer = {.stream = stream, .way = way, .context = context};
     const bool good = CALL(cudaEventCreateWithFlags, &timer.begin, cudaEventDefault) &&

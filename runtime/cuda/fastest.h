@@ -11,9 +11,14 @@
  * False after a fault. */
 typedef bool MwCudaWay(void *context, int i, bool *refused, MwFault *fault);
 
-/* Sets `*fastest` to the way that takes the least time, -1: all are refused. Of ways that take the
- * same, it is the first. The host waits. */
-bool mw_cuda_fastest(cudaStream_t stream, int count, MwCudaWay *way, void *context, int *fastest,
-                     MwFault *fault);
+typedef struct {
+    int way;       /* -1: all are refused */
+    float time_ms; /* of some runs; infinite if all are refused */
+} MwCudaFastest;
+
+/* Finds the way that takes the least time; of ways that take the same, it is the first. The host
+ * waits. */
+bool mw_cuda_fastest(cudaStream_t stream, int count, MwCudaWay *way, void *context,
+                     MwCudaFastest *fastest, MwFault *fault);
 
 #endif

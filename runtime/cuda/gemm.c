@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The routine gemm is row-major, cuBLASLt is column-major. A row-major matrix is the column-major
  * form of its transpose, so that C' = B' A' is computed in the same memory with the operands
- * exchanged. Sums are in f32 for all types.
+ * exchanged. Sums are in f32 for all types, also where an algorithm cuts k into parts.
  *
  * Therefore a bias along n, one number for each column in the routine, is one for each row of D in
- * cuBLASLt, as its epilogues require; and gemm_sum_a, the sums of A, is BGRADB. The epilogues
- * require the input of GELU to have rows of a multiple of 8 elements, aligned to 16 bytes.
+ * cuBLASLt, as its epilogues require; and gemm_sum_a, the sums of A, is BGRADB.
  *
  * Source: cuBLAS Library documentation, "Using the cuBLASLt API". */
 #include "runtime/cuda/gemm.h"
@@ -16,8 +15,10 @@
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/fastest.h"
 #include "runtime/cuda/gemm_batches.h"
+#include "runtime/cuda/gemm_epilogue.h"
 #include "runtime/exec/choices.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Everything that the algorithm depends on. */
@@ -28,9 +29,8 @@ typedef struct {
     int64_t alignment;
 } Shape;
 
-/* The alignment up to which shapes are distinguished; and what the input of GELU needs: alignment
- * in bytes. */
-enum { MOST_ALIGNED = 256, AUX_ALIGNED = 16 };
+/* The alignment up to which shapes are distinguished, in bytes. */
+enum { MOST_ALIGNED = 256 };
 
 /* Algorithms that the heuristics are asked for: cublasLtMatmul may refuse some of them. */
 enum { MOST_ALGORITHMS = 8 };
@@ -124,6 +124,8 @@ static bool make_layout(const Shape *shape, int operand, const MwGemmBatch *batc
                 sizeof batch->step[operand]);
 }
 
+/* Begins the description of the product: of one that had an epilogue anew, as cuBLASLt refuses a
+ * product without an epilogue whose pointers are there. */
 static bool make_product(Known *known, MwFault *fault)
 {
     static const cublasOperation_t operations[] = {CUBLAS_OP_N, CUBLAS_OP_T};
@@ -132,11 +134,22 @@ static bool make_product(Known *known, MwFault *fault)
     const cublasOperation_t second = operations[ints[MW_GEMM_TRANS_A] != 0];
     const cublasComputeType_t compute =
         ints[MW_GEMM_TYPE] == MW_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    if (known->product)
+        mw_cublaslt.cublasLtMatmulDescDestroy(known->product);
+    known->product = NULL;
     return CALL(cublasLtMatmulDescCreate, &known->product, compute, CUDA_R_32F) &&
            CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_TRANSA, &first,
                 sizeof first) &&
            CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_TRANSB,
                 &second, sizeof second);
+}
+
+/* How parts of a sum over k may be added up: in f32. The other ways round each part to the type of
+ * the result. */
+static uint32_t reductions_of(const Known *known)
+{
+    return type_of(known->shape.ints, 2) == MW_F32 ? CUBLASLT_REDUCTION_SCHEME_MASK
+                                                   : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 }
 
 static bool set_preference(cublasLtMatmulPreference_t preference, const Known *known,
@@ -147,8 +160,11 @@ static bool set_preference(cublasLtMatmulPreference_t preference, const Known *k
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
     const uint32_t alignment = (uint32_t)known->shape.alignment;
     const uint64_t workspace = MW_CUDA_GEMM_WORKSPACE;
+    const uint32_t reductions = reductions_of(known);
     bool good = CALL(cublasLtMatmulPreferenceSetAttribute, preference,
-                     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace);
+                     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace, sizeof workspace) &&
+                CALL(cublasLtMatmulPreferenceSetAttribute, preference,
+                     CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions, sizeof reductions);
     for (int i = 0; good && i < MW_COUNT(alignments); i++)
         good = CALL(cublasLtMatmulPreferenceSetAttribute, preference, alignments[i], &alignment,
                     sizeof alignment);
@@ -181,19 +197,6 @@ static bool list_algorithms(const MwCudaGemm *gemm, Known *known, cublasStatus_t
 
 /* ---- Epilogues ---- */
 
-static cublasLtEpilogue_t epilogue_of(const MwGemmExtras *x)
-{
-    if (x->sums)
-        return x->summed ? CUBLASLT_EPILOGUE_BGRADA : CUBLASLT_EPILOGUE_BGRADB;
-    if (x->has_gelu_grad)
-        return CUBLASLT_EPILOGUE_DGELU;
-    if (!x->has_gelu)
-        return CUBLASLT_EPILOGUE_BIAS;
-    if (x->bias)
-        return x->aux ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_BIAS;
-    return x->aux ? CUBLASLT_EPILOGUE_GELU_AUX : CUBLASLT_EPILOGUE_GELU;
-}
-
 static bool set_epilogue(const Known *known, cublasLtEpilogue_t epilogue, MwFault *fault)
 {
     return CALL(cublasLtMatmulDescSetAttribute, known->product, CUBLASLT_MATMUL_DESC_EPILOGUE,
@@ -219,40 +222,21 @@ static bool set_pointers(const Known *known, void *const *operands, const MwKern
                             CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld));
 }
 
-/* Whether cuBLASLt is asked for the epilogue. How exact its GELU is, and the gradient of that, is
- * not documented: for results in f32 kernels compute them; nor is whether sums are of operands as a
- * product in tf32 rounds them. Those of products of floats of 8 bits are few, and left to kernels.
- * Sums of A want it as it is stored, and sums of B want it transposed. */
-static bool wants_epilogue(const Known *known)
-{
-    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
-    const int64_t *ints = known->shape.ints;
-    if (!mw_gemm_has_extras((MwRoutine)known->shape.routine))
-        return false;
-    if (x->aux && (known->shape.alignment % AUX_ALIGNED || ints[MW_GEMM_LDC] % MW_GEMM_AUX_ROW))
-        return false;
-    if ((x->has_gelu || x->has_gelu_grad) && type_of(ints, 2) == MW_F32)
-        return false;
-    if ((x->sums && ints[MW_GEMM_TYPE] == MW_TF32) || mw_type_is_fp8(type_of(ints, 0)))
-        return false;
-    return !x->sums || (x->summed ? !ints[MW_GEMM_TRANS_B] : ints[MW_GEMM_TRANS_A] != 0);
-}
-
 /* Lists algorithms that do the product and the epilogue. If there are none, for whatever reason,
  * there may be some for the product alone. */
 static bool choose_with_epilogue(const MwCudaGemm *gemm, Known *known, void *const *operands,
                                  const MwKernelArg *args, MwFault *fault)
 {
-    const MwGemmExtras *x = mw_gemm_extras((MwRoutine)known->shape.routine);
+    const cublasLtEpilogue_t epilogue = mw_cublaslt_epilogue(
+        (MwRoutine)known->shape.routine, known->shape.ints, known->shape.alignment);
     cublasStatus_t status;
-    if (!wants_epilogue(known))
+    if (epilogue == CUBLASLT_EPILOGUE_DEFAULT)
         return true;
-    if (!set_epilogue(known, epilogue_of(x), fault) ||
-        !set_pointers(known, operands, args, fault) ||
+    if (!set_epilogue(known, epilogue, fault) || !set_pointers(known, operands, args, fault) ||
         !list_algorithms(gemm, known, &status, fault))
         return false;
     known->has_epilogue = status == CUBLAS_STATUS_SUCCESS;
-    return known->has_epilogue || set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault);
+    return known->has_epilogue || make_product(known, fault);
 }
 
 static bool choose_plain(const MwCudaGemm *gemm, Known *known, MwFault *fault)
@@ -274,8 +258,7 @@ static bool choose(const MwCudaGemm *gemm, Known *known, void *const *operands,
 static bool do_without_epilogue(const MwCudaGemm *gemm, Known *known, MwFault *fault)
 {
     known->has_epilogue = false;
-    return set_epilogue(known, CUBLASLT_EPILOGUE_DEFAULT, fault) &&
-           choose_plain(gemm, known, fault);
+    return make_product(known, fault) && choose_plain(gemm, known, fault);
 }
 
 /* ---- Choices ---- */
@@ -411,6 +394,17 @@ static bool run_whole(const MwCudaGemm *gemm, Known *known, void *const *operand
                                                  : check(status, "cublasLtMatmul", fault);
 }
 
+/* Does by our kernels what is more than the product. */
+static bool finish(const MwCudaGemm *gemm, const Known *known, void *const *operands,
+                   const MwKernelArg *args, MwFault *fault)
+{
+    const MwRoutine routine = (MwRoutine)known->shape.routine;
+    if (!mw_gemm_has_extras(routine))
+        return true;
+    mw_cuda_epilogue(routine, operands, args, gemm->workspace, gemm->stream);
+    return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);
+}
+
 static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, const MwKernelArg *args,
                 MwFault *fault)
 {
@@ -423,10 +417,7 @@ static bool run(MwCudaGemm *gemm, MwRoutine routine, void *const *operands, cons
     for (int64_t i = 0; i < known->outer.count; i++)
         if (!check(multiply(gemm, known, operands, args, i), "cublasLtMatmul", fault))
             return false;
-    if (!mw_gemm_has_extras(routine))
-        return true;
-    mw_cuda_epilogue(routine, operands, args, gemm->workspace, gemm->stream);
-    return mw_cuda_check(cudaGetLastError(), mw_routine_info(routine)->name, fault);
+    return finish(gemm, known, operands, args, fault);
 }
 
 static bool run_in_parts(MwCudaGemm *gemm, MwRoutine routine, void *const *operands,
@@ -467,35 +458,55 @@ typedef struct {
     const MwKernelArg *args;
 } Tuning;
 
+/* With what finishes the product, if cuBLASLt does not. */
 static bool try_algorithm(void *context, int i, bool *refused, MwFault *fault)
 {
     Tuning *tuning = context;
-    tuning->known.algorithm = i;
+    Known *known = &tuning->known;
+    known->algorithm = i;
     const cublasStatus_t status =
-        multiply_once(tuning->gemm, &tuning->known, tuning->operands, tuning->args, 0);
+        multiply_once(tuning->gemm, known, tuning->operands, tuning->args, 0);
     *refused = status == CUBLAS_STATUS_NOT_SUPPORTED;
-    return *refused || check(status, "cublasLtMatmul", fault);
+    return *refused || (check(status, "cublasLtMatmul", fault) &&
+                        (known->has_epilogue ||
+                         finish(tuning->gemm, known, tuning->operands, tuning->args, fault)));
 }
 
-static bool find_fastest(Tuning *tuning, int *fastest, MwFault *fault)
+static bool find_fastest(Tuning *tuning, MwCudaFastest *fastest, MwFault *fault)
 {
-    return (!tuning->known.has_epilogue ||
-            set_pointers(&tuning->known, tuning->operands, tuning->args, fault)) &&
-           mw_cuda_fastest(tuning->gemm->stream, tuning->known.algorithm_count, try_algorithm,
-                           tuning, fastest, fault);
+    const Known *known = &tuning->known;
+    if (known->has_epilogue && !set_pointers(known, tuning->operands, tuning->args, fault))
+        return false;
+    return mw_cuda_fastest(tuning->gemm->stream, known->algorithm_count, try_algorithm, tuning,
+                           fastest, fault);
 }
 
-/* Of a product whose epilogue all algorithms refuse, those of the product alone are timed. */
+/* Chooses between cuBLASLt's epilogue and a product that our kernels finish, if it has one. `known`
+ * keeps the choice, and is not to be run. */
+static bool tune_epilogue(Tuning *tuning, MwFault *fault)
+{
+    Known *known = &tuning->known;
+    MwCudaFastest whole, plain = {-1, INFINITY};
+    cublasStatus_t status;
+    if (!find_fastest(tuning, &whole, fault))
+        return false;
+    known->has_epilogue = false;
+    if (!make_product(known, fault) || !list_algorithms(tuning->gemm, known, &status, fault) ||
+        (status == CUBLAS_STATUS_SUCCESS && !find_fastest(tuning, &plain, fault)))
+        return false;
+    known->has_epilogue = whole.way >= 0 && whole.time_ms <= plain.time_ms;
+    known->algorithm = (int)mw_max(known->has_epilogue ? whole.way : plain.way, 0);
+    return known->has_epilogue || check(status, "cublasLtMatmulAlgoGetHeuristic", fault);
+}
+
 static bool tune(Tuning *tuning, MwFault *fault)
 {
-    int fastest;
-    Known *known = &tuning->known;
-    if (!find_fastest(tuning, &fastest, fault) ||
-        (fastest < 0 && known->has_epilogue &&
-         (!do_without_epilogue(tuning->gemm, known, fault) ||
-          !find_fastest(tuning, &fastest, fault))))
+    MwCudaFastest fastest;
+    if (tuning->known.has_epilogue)
+        return tune_epilogue(tuning, fault);
+    if (!find_fastest(tuning, &fastest, fault))
         return false;
-    known->algorithm = (int)mw_max(fastest, 0);
+    tuning->known.algorithm = (int)mw_max(fastest.way, 0);
     return true;
 }
 

@@ -69,12 +69,18 @@ typedef struct {
     int first;          /* its first query or key */
 } Place;
 
+/* A result of the gradient, at its first element. */
+typedef struct {
+    void *at;
+    int64_t row; /* stride, in elements */
+} Result;
+
 /* The operands of sdpa_grad besides its inputs. */
 typedef struct {
     const float *lse; /* for every row of q */
     float *delta;     /* for every row of q: the dot product of the rows of out and dout */
     const void *dout;
-    void *dq, *dk, *dv;
+    Result dq, dk, dv;
 } Gradient;
 
 /* What a kernel of the gradient gets. */
@@ -218,6 +224,20 @@ static __device__ __forceinline__ Matrix dense_of(const Sizes *z, const void *de
                                                   int head)
 {
     return matrix(dense, dense_at(z, b, head, 0), (int64_t)z->h * z->d, z->s, z);
+}
+
+/* The first element of a head in row `at` of batch b, each of which has `rows` rows, and the matrix
+ * of the head, in a result. */
+static __device__ __forceinline__ int64_t result_at(const Sizes *z, const Result *result, int b,
+                                                    int rows, int head, int at)
+{
+    return ((int64_t)b * rows + at) * result->row + (int64_t)head * z->d;
+}
+
+static __device__ __forceinline__ Matrix result_of(const Sizes *z, const Result *result, int b,
+                                                   int rows, int head)
+{
+    return matrix(result->at, result_at(z, result, b, rows, head, 0), result->row, rows, z);
 }
 
 /* ---- Keys that queries see, save for the mask ---- */

@@ -161,8 +161,8 @@ static __device__ __forceinline__ void key_tile(const GradientCall *call, Place 
                                                 const KeyShared *shared, unsigned W)
 {
     const Sizes *const z = call->z;
+    const Gradient *const grad = call->grad;
     const int heads = z->h / z->g;
-    const int64_t stride = (int64_t)z->g * z->d;
     const float as_is[MOST_ROWS] = {1, 1, 1, 1, 1, 1, 1, 1};
     const float scaled[MOST_ROWS] = {z->scale, z->scale, z->scale, z->scale,
                                      z->scale, z->scale, z->scale, z->scale};
@@ -171,9 +171,10 @@ static __device__ __forceinline__ void key_tile(const GradientCall *call, Place 
         add_head(dk, dv, call, &at, column, shared, W);
     at = place_anew(&at);
     const int keys = z->t - at.first;
-    const int64_t to = (((int64_t)at.b * z->t + at.first) * z->g + at.group) * z->d;
-    store_sums(target(z, call->grad->dk, to, stride, keys, column), dk, scaled, ROWS, W);
-    store_sums(target(z, call->grad->dv, to, stride, keys, column), dv, as_is, ROWS, W);
+    const int64_t dk_at = result_at(z, &grad->dk, at.b, z->t, at.group, at.first);
+    const int64_t dv_at = result_at(z, &grad->dv, at.b, z->t, at.group, at.first);
+    store_sums(target(z, grad->dk.at, dk_at, grad->dk.row, keys, column), dk, scaled, ROWS, W);
+    store_sums(target(z, grad->dv.at, dv_at, grad->dv.row, keys, column), dv, as_is, ROWS, W);
 }
 
 static __device__ __forceinline__ void key_block(const GradientCall *call, unsigned W)
@@ -273,8 +274,9 @@ static __device__ __forceinline__ void query_tile(const GradientCall *call, cons
         keep_factors(shared->factors, scores, ROWS);
         add_product(dq, shared, &k, key, column, ROWS, W);
     }
-    store_sums(target(z, grad->dq, dense_at(z, at->b, at->head, query), (int64_t)z->h * z->d,
-                      z->s - query, column),
+    const Place here = place_anew(at);
+    store_sums(target(z, grad->dq.at, result_at(z, &grad->dq, here.b, z->s, here.head, here.first),
+                      grad->dq.row, z->s - here.first, column),
                dq, scaled, ROWS, W);
 }
 
@@ -473,15 +475,24 @@ static void launch_delta(const Sizes *z, const void *out, const Gradient *grad, 
               (out, grad->dout, grad->delta, rows, z->d, z->rows.type));
 }
 
-/* `scratch` is delta. */
+/* Without dq, dk and dv; `scratch` is delta. */
 static Gradient gradient_of(void *const *operands, void *scratch)
 {
+    const Result none = {NULL, 0};
     Gradient grad;
     grad.lse = (const float *)operands[4];
     grad.delta = (float *)scratch;
     grad.dout = operands[5];
-    grad.dq = grad.dk = grad.dv = NULL;
+    grad.dq = grad.dk = grad.dv = none;
     return grad;
+}
+
+static Result result_in(void *operand, const MwKernelArg *args, int row, int offset)
+{
+    Result result;
+    result.at = (void *)element_at(operand, args[offset].i, (MwType)args[MW_SDPA_TYPE].i);
+    result.row = args[row].i;
+    return result;
 }
 
 /* `results` are dq, dk, dv and the scratch. */
@@ -491,12 +502,14 @@ static void run(void *const *operands, const void *mask, void *const *results,
     const Inputs in = inputs_of(operands, args);
     Sizes z = sizes_of(args, &in, mask);
     Gradient grad = gradient_of(operands, results[3]);
-    grad.dq = results[0];
-    grad.dk = results[1];
-    grad.dv = results[2];
-    const void *const dense[] = {operands[3], grad.dout, grad.dq, grad.dk, grad.dv};
-    for (int i = 0; i < 5; i++)
-        want_aligned(&z, dense[i], 0);
+    grad.dq = result_in(results[0], args, MW_SDPA_DQ_ROW, MW_SDPA_DQ_OFFSET);
+    grad.dk = result_in(results[1], args, MW_SDPA_DK_ROW, MW_SDPA_DK_OFFSET);
+    grad.dv = result_in(results[2], args, MW_SDPA_DV_ROW, MW_SDPA_DV_OFFSET);
+    want_aligned(&z, operands[3], 0);
+    want_aligned(&z, grad.dout, 0);
+    want_aligned(&z, grad.dq.at, grad.dq.row);
+    want_aligned(&z, grad.dk.at, grad.dk.row);
+    want_aligned(&z, grad.dv.at, grad.dv.row);
     if (mw_cuda_sdpa_grad_bf16(&z, &in, operands[3], &grad, stream))
         return;
     launch_delta(&z, operands[3], &grad, stream);

@@ -249,10 +249,8 @@ static __device__ __forceinline__ void store_keys(const Sizes *z, const Gradient
 {
     const unsigned M = t.M;
     const Place at = key_place(z, (int)(t.warps * M * 16), mw_anew((int)blockIdx.x));
-    const int64_t first = (int64_t)at.b * z->t * z->g * z->d + (int64_t)at.group * z->d;
-    const int64_t stride = (int64_t)z->g * z->d;
-    const Matrix dk_to = matrix(grad->dk, first, stride, z->t, z);
-    const Matrix dv_to = matrix(grad->dv, first, stride, z->t, z);
+    const Matrix dk_to = result_of(z, &grad->dk, at.b, z->t, at.group);
+    const Matrix dv_to = result_of(z, &grad->dv, at.b, z->t, at.group);
     const unsigned row = warp_of() * M * 16;
     float scaled[2 * MOST_M], as_is[2 * MOST_M];
     MW_UNROLL
@@ -444,7 +442,7 @@ static __device__ __forceinline__ void query_block(const GradientCall *call, cha
         add_keys(dq, &queries, z, &own, &keys, t);
     }
     const Place place = query_place(z, (int)tile, mw_anew((int)blockIdx.x));
-    const Matrix to = dense_of(z, grad->dq, place.b, place.head);
+    const Matrix to = result_of(z, &grad->dq, place.b, z->s, place.head);
     store_rows(&to, place.first, row, own.q, dq, scaled, t);
 }
 

@@ -220,8 +220,9 @@ static bool finished_gemm_extents(MwRoutine routine, const MwKernelArg *args, in
 /* ---- Attention ---- */
 
 typedef struct {
-    int64_t q, k, v;       /* strided */
-    int64_t queries, keys; /* bytes of a dense tensor like q, like k */
+    int64_t q, k, v;    /* strided */
+    int64_t dq, dk, dv; /* strided; of gradients alone */
+    int64_t queries;    /* bytes of a dense tensor like q */
     int64_t lse;
     int64_t tile; /* bytes of the scores of one query tile, in f32 */
 } SdpaSizes;
@@ -244,6 +245,38 @@ static bool sdpa_mask_bytes(const MwKernelArg *args, int64_t *bytes)
     return true;
 }
 
+/* A value of which each row, of a query or a key, has its heads side by side. */
+typedef struct {
+    bool of_keys;
+    int row, offset; /* arguments: of its stride and its first element */
+} SdpaRows;
+
+static const SdpaRows sdpa_read[] = {{false, MW_SDPA_Q_ROW, MW_SDPA_Q_OFFSET},
+                                     {true, MW_SDPA_K_ROW, MW_SDPA_K_OFFSET},
+                                     {true, MW_SDPA_V_ROW, MW_SDPA_V_OFFSET}};
+static const SdpaRows sdpa_written[] = {{false, MW_SDPA_DQ_ROW, MW_SDPA_DQ_OFFSET},
+                                        {true, MW_SDPA_DK_ROW, MW_SDPA_DK_OFFSET},
+                                        {true, MW_SDPA_DV_ROW, MW_SDPA_DV_OFFSET}};
+
+static int64_t sdpa_row_count(const MwKernelArg *args, const SdpaRows *rows)
+{
+    return times(args[MW_SDPA_B].i, args[rows->of_keys ? MW_SDPA_T : MW_SDPA_S].i);
+}
+
+/* Elements of a row. */
+static int64_t sdpa_row_width(const MwKernelArg *args, const SdpaRows *rows)
+{
+    return times(args[rows->of_keys ? MW_SDPA_G : MW_SDPA_H].i, args[MW_SDPA_D].i);
+}
+
+/* Bytes up to the end of the value. */
+static int64_t sdpa_row_bytes(const MwKernelArg *args, const SdpaRows *rows)
+{
+    return times(bytes_of_type(args[MW_SDPA_TYPE].i),
+                 rows_end(args[rows->offset].i, sdpa_row_count(args, rows), args[rows->row].i,
+                          sdpa_row_width(args, rows)));
+}
+
 static bool sdpa_sizes(const MwKernelArg *args, SdpaSizes *sizes)
 {
     const int64_t type = args[MW_SDPA_TYPE].i, bytes = bytes_of_type(type);
@@ -254,16 +287,15 @@ static bool sdpa_sizes(const MwKernelArg *args, SdpaSizes *sizes)
         args[MW_SDPA_WINDOW].i > INT32_MAX || args[MW_SDPA_OFFSET].i > INT32_MAX ||
         args[MW_SDPA_OFFSET].i < -INT32_MAX || !is_float(type))
         return false;
-    int64_t queries = times(b, s), keys = times(b, t);
+    int64_t queries = times(b, s);
     *sizes = (SdpaSizes){
-        .q = times(bytes,
-                   rows_end(args[MW_SDPA_Q_OFFSET].i, queries, args[MW_SDPA_Q_ROW].i, times(h, d))),
-        .k = times(bytes,
-                   rows_end(args[MW_SDPA_K_OFFSET].i, keys, args[MW_SDPA_K_ROW].i, times(g, d))),
-        .v = times(bytes,
-                   rows_end(args[MW_SDPA_V_OFFSET].i, keys, args[MW_SDPA_V_ROW].i, times(g, d))),
+        .q = sdpa_row_bytes(args, &sdpa_read[0]),
+        .k = sdpa_row_bytes(args, &sdpa_read[1]),
+        .v = sdpa_row_bytes(args, &sdpa_read[2]),
+        .dq = sdpa_row_bytes(args, &sdpa_written[0]),
+        .dk = sdpa_row_bytes(args, &sdpa_written[1]),
+        .dv = sdpa_row_bytes(args, &sdpa_written[2]),
         .queries = times(bytes, times(queries, times(h, d))),
-        .keys = times(bytes, times(keys, times(g, d))),
         .lse = times(4, times(queries, h)),
         .tile = times(4, times(mw_min(s, MW_SDPA_QUERY_TILE), t)),
     };
@@ -309,7 +341,7 @@ static bool sdpa_grad_extents(MwRoutine routine, const MwKernelArg *args, int64_
     const int64_t scratch = sdpa_gradient_read(args, &z, bytes);
     if (!scratch)
         return false;
-    const int64_t rest[] = {z.queries, z.keys, z.keys, scratch};
+    const int64_t rest[] = {z.dq, z.dk, z.dv, scratch};
     memcpy(bytes + 6, rest, sizeof rest);
     return true;
 }
@@ -334,6 +366,50 @@ static bool sdpa_mask_grad_extents(MwRoutine routine, const MwKernelArg *args, i
         return false;
     const int64_t rest[] = {mask, mask, scratch};
     memcpy(bytes + 6, rest, sizeof rest);
+    return true;
+}
+
+/* The first of the operands dq, dk and dv; 0: the routine has none. */
+static const int sdpa_first_written[MW_ROUTINE_COUNT] = {
+    [MW_ROUTINE_SDPA_GRAD] = 6, [MW_ROUTINE_SDPA_MASKED_GRAD] = 7};
+
+static bool is_written_in_rows(MwRoutine routine, int operand)
+{
+    const int first = sdpa_first_written[routine];
+    return first && operand >= first && operand < first + MW_COUNT(sdpa_written);
+}
+
+bool mw_routine_shares_rows(MwRoutine routine, int a, int b)
+{
+    return is_written_in_rows(routine, a) && is_written_in_rows(routine, b);
+}
+
+/* Whether two values that are written are of the same rows, and apart in them. */
+static bool are_apart(const MwKernelArg *args, const SdpaRows *a, const SdpaRows *b)
+{
+    const int64_t begin = args[a->offset].i, other = args[b->offset].i;
+    return args[a->row].i == args[b->row].i && sdpa_row_count(args, a) == sdpa_row_count(args, b) &&
+           (begin >= other + sdpa_row_width(args, b) || other >= begin + sdpa_row_width(args, a));
+}
+
+bool mw_routine_fills_rows(MwRoutine routine, const MwKernelArg *args, const int *buffer)
+{
+    const int first = sdpa_first_written[routine], count = first ? MW_COUNT(sdpa_written) : 0;
+    for (int i = 0; i < count; i++) {
+        const int64_t row = args[sdpa_written[i].row].i;
+        int64_t filled = 0;
+        for (int k = 0; k < count; k++) {
+            const SdpaRows *part = &sdpa_written[k];
+            if (buffer[first + k] != buffer[first + i])
+                continue;
+            filled += sdpa_row_width(args, part);
+            if ((k != i && !are_apart(args, part, &sdpa_written[i])) ||
+                args[part->offset].i > row - sdpa_row_width(args, part))
+                return false;
+        }
+        if (filled != row)
+            return false;
+    }
     return true;
 }
 

@@ -43,6 +43,14 @@ bool mw_routine_is_on(MwRoutine routine, MwBackendId backend);
 bool mw_routine_extents(MwRoutine routine, const MwKernelArg *args,
                         int64_t bytes[MW_ROUTINE_MAX_OPERANDS]);
 
+/* Whether results a and b of a call, two operands, may have one buffer, as parts of its rows. */
+bool mw_routine_shares_rows(MwRoutine routine, int a, int b);
+
+/* Whether a call for which mw_routine_extents are valid fills what it gives: results that have one
+ * buffer, by its number in `buffer` [operands], are parts of its rows that do not overlap and leave
+ * no gap. */
+bool mw_routine_fills_rows(MwRoutine routine, const MwKernelArg *args, const int *buffer);
+
 /* Slots of the scratch of first_equal, a power of two: at most half of them are taken. */
 int64_t mw_first_equal_slots(int64_t count);
 

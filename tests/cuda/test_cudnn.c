@@ -164,7 +164,7 @@ static void check_attention(int gpu, const MwCudnnSdpa *shape)
     mw_cudnn_plan_free(&plan);
 }
 
-/* With rows as they are where q, k and v are parts of one tensor. */
+/* With rows as they are where q, k and v are parts of one tensor, their gradients of another. */
 static void check_sizes(int gpu, const Sizes *z, MwType type)
 {
     const int64_t row = (z->h + 2 * z->g) * z->d;
@@ -182,6 +182,9 @@ static void check_sizes(int gpu, const Sizes *z, MwType type)
             .q_row = row,
             .k_row = row,
             .v_row = row,
+            .dq_row = gradient ? row : 0,
+            .dk_row = gradient ? row : 0,
+            .dv_row = gradient ? row : 0,
             .shift = z->is_causal ? z->t - z->s : 0,
             .scale = 0.125F,
         };

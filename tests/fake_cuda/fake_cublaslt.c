@@ -33,6 +33,7 @@ struct FakeLayout {
 
 struct FakePreference {
     uint64_t workspace;
+    uint32_t reductions;   /* of cublasLtReductionScheme_t */
     uint32_t alignment[4]; /* a, b, c, d */
 };
 
@@ -41,14 +42,15 @@ enum {
     ALGO_M,
     ALGO_N,
     ALGO_K,
-    ALGO_BATCHES,
+    ALGO_BATCHES, /* and in the upper half the schemes of reduction that it may have */
     ALGO_TYPES,
     ALGO_ALIGNMENT,
     ALGO_WORKSPACE,
     ALGO_MAGIC /* with its rank among those that are found */
 };
 
-enum { ALGORITHMS = 3 };
+/* Of those that are found; and into which a sum over k is cut by those that cut it. */
+enum { ALGORITHMS = 3, PARTS = 4 };
 
 static const uint64_t magic = 0x6d65737368;
 
@@ -196,7 +198,9 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
 {
     MAY_FAIL(CUBLAS_STATUS_ALLOC_FAILED);
-    *preference = made(&(struct FakePreference){0, {256, 256, 256, 256}}, sizeof **preference);
+    *preference =
+        made(&(struct FakePreference){0, CUBLASLT_REDUCTION_SCHEME_MASK, {256, 256, 256, 256}},
+             sizeof **preference);
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -213,6 +217,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     MAY_FAIL(CUBLAS_STATUS_INVALID_VALUE);
     if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
         return set(&preference->workspace, sizeof preference->workspace, value, bytes);
+    if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+        return set(&preference->reductions, sizeof preference->reductions, value, bytes);
     uint32_t *to = &preference->alignment[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES];
     return set(to, sizeof *to, value, bytes);
 }
@@ -287,7 +293,9 @@ static bool has_vector(const struct FakeProduct *product)
 /* What the library's documentation asks of them. */
 static bool epilogue_is_right(const struct FakeProduct *product, const struct FakeLayout *c)
 {
-    if (product->epilogue != CUBLASLT_EPILOGUE_DEFAULT && c->batches > 1)
+    if (product->epilogue == CUBLASLT_EPILOGUE_DEFAULT) /* the library looks at them all the same */
+        return !product->bias && !product->aux;
+    if (c->batches > 1)
         return false;
     if (has_vector(product) && !product->bias)
         return false;
@@ -328,7 +336,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     data[ALGO_M] = m;
     data[ALGO_N] = c->columns;
     data[ALGO_K] = k;
-    data[ALGO_BATCHES] = (uint64_t)c->batches;
+    data[ALGO_BATCHES] = (uint64_t)c->batches | (uint64_t)preference->reductions << 32;
     data[ALGO_TYPES] = types_of(product, a, b, c);
     data[ALGO_ALIGNMENT] = preference->alignment[0];
     data[ALGO_WORKSPACE] = preference->workspace;
@@ -347,6 +355,7 @@ typedef struct {
     const void *a, *b;
     void *c;
     int algorithm;
+    uint32_t reductions;
 } Work;
 
 /* Matrix `batch` in f32, at the same distances, or rounded to tf32; memory of its own. */
@@ -431,6 +440,13 @@ static void add_up(const Work *work, const float *a, const float *b)
     }
 }
 
+/* Of an epilogue: as FAKE_CUDA_EPILOGUE_MS has it. */
+static double epilogue_ms(const struct FakeProduct *product)
+{
+    const char *longer = getenv("FAKE_CUDA_EPILOGUE_MS");
+    return longer && product->epilogue != CUBLASLT_EPILOGUE_DEFAULT ? atoi(longer) : 0;
+}
+
 /* As if the last were the fastest, or with FAKE_CUDA_FASTEST=I algorithm I. */
 double fake_algorithm_ms(int algorithm)
 {
@@ -438,21 +454,42 @@ double fake_algorithm_ms(int algorithm)
     return algorithm == (fastest ? atoi(fastest) : ALGORITHMS - 1) ? 1 : 2 + algorithm;
 }
 
+/* Adds alpha op(a) op(b) to beta c, matrices in f32. Where parts of the sum over k may be added up
+ * in the type of D, they are. */
+static void add_product(const Work *work, const float *a, const float *b, float *c)
+{
+    const struct FakeLayout *l = work->layout;
+    const bool turned[] = {work->product.turned[0], work->product.turned[1]};
+    const uint64_t parts = work->reductions & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE ? PARTS : 1;
+    const uint64_t count = (uint64_t)l[2].ld * (l[2].columns - 1) + l[2].rows;
+    uint64_t m, k;
+    sizes(&work->product, &l[0], &m, &k);
+    for (uint64_t i = 0; i < parts; i++) {
+        const uint64_t from = k * i / parts, end = k * (i + 1) / parts;
+        cblas_sgemm(CblasColMajor, turned[0] ? CblasTrans : CblasNoTrans,
+                    turned[1] ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)l[2].columns,
+                    (blasint)(end - from), work->alpha,
+                    a + from * (turned[0] ? 1 : (uint64_t)l[0].ld), (blasint)l[0].ld,
+                    b + from * (turned[1] ? (uint64_t)l[1].ld : 1), (blasint)l[1].ld,
+                    i == 0 ? work->beta : 1, c, (blasint)l[2].ld);
+        for (uint64_t e = 0; parts > 1 && e < count; e++) {
+            double narrow; /* room for an element */
+            mw_element_put(l[2].type, &narrow, 0, c[e]);
+            c[e] = (float)mw_element_get(l[2].type, &narrow, 0);
+        }
+    }
+}
+
 static bool multiply(void *state)
 {
     const Work *work = state;
     const struct FakeLayout *l = work->layout;
     const bool is_tf32 = work->product.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
-    uint64_t m, k;
-    fake_spend(fake_algorithm_ms(work->algorithm));
-    sizes(&work->product, &l[0], &m, &k);
+    fake_spend(fake_algorithm_ms(work->algorithm) + epilogue_ms(&work->product));
     for (int64_t i = 0; i < l[2].batches; i++) {
         float *a = widened(&l[0], work->a, i, is_tf32), *b = widened(&l[1], work->b, i, is_tf32);
         float *c = widened(&l[2], work->c, i, false);
-        cblas_sgemm(CblasColMajor, work->product.turned[0] ? CblasTrans : CblasNoTrans,
-                    work->product.turned[1] ? CblasTrans : CblasNoTrans, (blasint)m,
-                    (blasint)l[2].columns, (blasint)k, work->alpha, a, (blasint)l[0].ld, b,
-                    (blasint)l[1].ld, work->beta, c, (blasint)l[2].ld);
+        add_product(work, a, b, c);
         if (work->product.epilogue & (CUBLASLT_EPILOGUE_BGRADA | CUBLASLT_EPILOGUE_BGRADB))
             add_up(work, a, b);
         else
@@ -474,7 +511,7 @@ static bool fits(const cublasLtMatmulAlgo_t *algo, const Work *work, size_t work
     sizes(&work->product, &work->layout[0], &m, &k);
     return data[ALGO_MAGIC] / ALGORITHMS == magic && data[ALGO_M] == m &&
            data[ALGO_N] == work->layout[2].columns && data[ALGO_K] == k &&
-           data[ALGO_BATCHES] == (uint64_t)work->layout[2].batches &&
+           (uint32_t)data[ALGO_BATCHES] == (uint32_t)work->layout[2].batches &&
            data[ALGO_TYPES] ==
                types_of(&work->product, &work->layout[0], &work->layout[1], &work->layout[2]) &&
            bits % data[ALGO_ALIGNMENT] == 0 &&
@@ -505,7 +542,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                        a,
                        b,
                        d,
-                       (int)(algo->data[ALGO_MAGIC] % ALGORITHMS)};
+                       (int)(algo->data[ALGO_MAGIC] % ALGORITHMS),
+                       (uint32_t)(algo->data[ALGO_BATCHES] >> 32)};
     (void)handle;
     const FakeFault fault = fake_fault(__func__);
     if (fault == FAKE_FAIL)

@@ -377,6 +377,13 @@ static void store(Tensor *t)
     }
 }
 
+/* Scores by a negative number: cuDNN takes it, and gives NaN. */
+static bool is_wrong(const Work *work, const Operation *o)
+{
+    const Tensor *b = o->b >= 0 ? &work->tensors[o->b] : NULL;
+    return o->mode == CUDNN_POINTWISE_MUL && b && b->is_number && b->number < 0;
+}
+
 /* The value of `t` for the element of a tensor that it spreads to, or whose heads it serves. */
 static double value_at(const Tensor *t, const Tensor *to, const int64_t point[DIMS])
 {
@@ -415,7 +422,8 @@ static void do_pointwise(const Work *work, const Operation *o, Tensor *to)
         point_of(to, i, point);
         const double x = value_at(a, to, point);
         const double b = o->b >= 0 ? value_at(&work->tensors[o->b], to, point) : 0;
-        to->values[i] = o->mode == CUDNN_POINTWISE_GEN_INDEX ? (double)point[o->axis]
+        to->values[i] = is_wrong(work, o)                      ? NAN
+                        : o->mode == CUDNN_POINTWISE_GEN_INDEX ? (double)point[o->axis]
                         : o->mode == CUDNN_POINTWISE_BINARY_SELECT
                             ? (value_at(&work->tensors[o->t], to, point) != 0 ? x : b)
                             : function_of(o->mode, x, b);

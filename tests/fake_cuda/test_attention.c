@@ -76,10 +76,10 @@ static const struct {
     {{2, 33, 65, 6, 2, 24, false, 0, 16}, MW_BF16, BOTH},
     {{2, 33, 65, 6, 2, 24, false, 7, 0}, MW_BF16, BOTH}, /* all see all */
     {{1, 130, 20, 2, 2, 8, true, 0, 0}, MW_F16, BOTH},   /* more queries than keys */
-    {{2, 20, 20, 1, 1, 8, true, 0, 0, .is_turned = true}, MW_BF16, BOTH},
     {{1, 40, 40, 2, 1, 16, true, 30, 0, .key_position = 30}, MW_BF16, BOTH},
     /* what cuDNN does not take, or not rightly */
     {{2, 35, 35, 4, 2, 24, true, 0, 0}, MW_F32, OURS},
+    {{2, 20, 20, 1, 1, 8, true, 0, 0, .is_turned = true}, MW_BF16, OURS},
     {{1, 20, 20, 2, 1, 136, true, 0, 0}, MW_BF16, OURS},
     {{1, 20, 20, 2, 1, 12, true, 0, 0}, MW_BF16, OURS},
     {{1, 20, 20, 2, 1, 16, true, 0, 4}, MW_BF16, OURS}, /* rows at 8 bytes */
@@ -102,6 +102,7 @@ static const struct {
     {{1, 40, 40, 2, 1, 16, true, 0, 0}, MW_BF16, OURS, "FAKE_CUDA_FAULT", "cudnnCreate:1:fail"},
     /* a part of the batch of two fits */
     {{2, 40, 40, 2, 1, 16, true, 0, 0}, MW_BF16, BOTH, "FAKE_CUDNN_BYTES", "300000000"},
+    {{2, 40, 70, 2, 1, 16, false, 0, 8}, MW_BF16, BOTH, "FAKE_CUDNN_BYTES", "300000000"},
     {{2, 40, 40, 2, 1, 16, true, 0, 0}, MW_BF16, FORWARD, "FAKE_CUDNN_BYTES", "600000000"},
 };
 
@@ -168,10 +169,13 @@ START_TEST(cudnn_takes_usual_shapes)
         .q_row = 256,
         .k_row = 128,
         .v_row = 128,
+        .dq_row = 512,
+        .dk_row = 512,
+        .dv_row = 512,
         .shift = 20,
         .scale = 1,
     };
-    MwCudnnSdpa bad[10];
+    MwCudnnSdpa bad[14];
     ck_assert(mw_cudnn_sdpa_takes(&good));
     for (int i = 0; i < MW_COUNT(bad); i++)
         bad[i] = good;
@@ -185,6 +189,10 @@ START_TEST(cudnn_takes_usual_shapes)
     bad[7].t = 20, bad[7].shift = -20;
     bad[8].s = 1, bad[8].shift = 59;
     bad[9].t = 1, bad[9].shift = 0;
+    bad[10].scale = -1;
+    bad[11].dq_row = 516;
+    bad[12].dk_row = 516;
+    bad[13].dv_row = 516;
     for (int i = 0; i < MW_COUNT(bad); i++)
         ck_assert_msg(!mw_cudnn_sdpa_takes(&bad[i]), "shape %d", i);
 }

@@ -237,15 +237,16 @@ END_TEST
 
 typedef bool Do(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
 
-/* Runs or tunes the product of two matrices of ones, `offset` elements from the start; all its
- * elements are `size` where it is run. */
-static bool do_product(Do *action, int64_t size, int64_t offset)
+/* Runs or tunes the product of two matrices of ones, `offset` elements from the start, with a bias
+ * of ones if the routine has one; checks its elements where it is run. */
+static bool do_routine(Do *action, MwRoutine routine, int64_t size, int64_t offset)
 {
     const MwPlanInstr instr = {
-        .kind = MW_INSTR_ROUTINE, .target = MW_ROUTINE_GEMM, .operand_count = 3};
+        .kind = MW_INSTR_ROUTINE, .target = (int)routine, .operand_count = 4};
+    const float expected = (float)(size + mw_gemm_has_extras(routine));
     const int64_t count = size * size + offset, bytes = count * (int64_t)sizeof(float);
     MwKernelArg args[MW_GEMM_ARGS] = {0};
-    void *operands[3];
+    void *operands[4];
     float *host = malloc((size_t)bytes);
     args[MW_GEMM_M].i = args[MW_GEMM_N].i = args[MW_GEMM_K].i = size;
     args[MW_GEMM_LDA].i = args[MW_GEMM_LDB].i = args[MW_GEMM_LDC].i = size;
@@ -254,21 +255,26 @@ static bool do_product(Do *action, int64_t size, int64_t offset)
     args[MW_GEMM_ALPHA].f = 1;
     for (int64_t i = 0; i < count; i++)
         host[i] = 1;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < MW_COUNT(operands); i++) {
         operands[i] = memory_of(bytes);
         ck_assert(device->table->copy_in(device, operands[i], host, bytes, &fault));
     }
-    const MwDeviceCall call = {&instr, operands, (int64_t[]){bytes, bytes, bytes}, args};
+    const MwDeviceCall call = {&instr, operands, (int64_t[]){bytes, bytes, bytes, bytes}, args};
     const bool good = action(device, &call, &fault) &&
                       device->table->copy_out(device, host, operands[2], bytes, &fault);
     int64_t right = offset;
-    while (right < count && (host[right] == (float)size || action == device->table->tune))
+    while (right < count && (host[right] == expected || action == device->table->tune))
         right++;
     ck_assert_msg(!good || right == count, "element %lld is wrong", (long long)right);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < MW_COUNT(operands); i++)
         device->table->release(device, operands[i], bytes);
     free(host);
     return good;
+}
+
+static bool do_product(Do *action, int64_t size, int64_t offset)
+{
+    return do_routine(action, MW_ROUTINE_GEMM, size, offset);
 }
 
 static bool multiply(int64_t size, int64_t offset)
@@ -352,6 +358,25 @@ START_TEST(the_fastest_algorithm_is_chosen)
     tune(9);
     ck_assert(time_of(9) == 1 && time_of(12) == fake_algorithm_ms(2));
     ck_assert_int_eq(device->choices->list.count, 3);
+}
+END_TEST
+
+/* Whether cuBLASLt adds the bias, after tuning, where that takes so much longer. */
+static bool has_epilogue(int64_t size, const char *longer_ms)
+{
+    setenv("FAKE_CUDA_EPILOGUE_MS", longer_ms, 1);
+    ck_assert_msg(do_routine(device->table->tune, MW_ROUTINE_GEMM_BIAS, size, 0), "%s", fault.text);
+    const double before_ms = fake_clock_ms();
+    ck_assert_msg(do_routine(device->table->run, MW_ROUTINE_GEMM_BIAS, size, 0), "%s", fault.text);
+    const double time_ms = fake_clock_ms() - before_ms - fake_algorithm_ms(2);
+    ck_assert(time_ms == 0 || time_ms == atoi(longer_ms));
+    return time_ms != 0;
+}
+
+START_TEST(epilogues_are_by_kernels_where_that_is_faster)
+{
+    ck_assert(!has_epilogue(8, "4"));
+    ck_assert(has_epilogue(16, "-4"));
 }
 END_TEST
 
@@ -531,6 +556,7 @@ int main(void)
     tcase_add_test(tests, what_is_kept_is_done_again_with_what_is_there_then);
     tcase_add_test(tests, an_algorithm_is_sought_once_a_shape);
     tcase_add_test(tests, the_fastest_algorithm_is_chosen);
+    tcase_add_test(tests, epilogues_are_by_kernels_where_that_is_faster);
     tcase_add_test(tests, what_is_chosen_is_not_timed_again);
     tcase_add_loop_test(tests, choices_that_do_not_fit_are_ignored, 0, MW_COUNT(strange));
     tcase_add_test(tests, other_alignment_is_another_shape);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Threads of a block as copies of one stack.
+/* Threads of a block, each on a stack of its own as soon as it waits.
  *
- * MW_LAUNCH calls the kernel once per thread, in a plain loop: a thread that never waits costs a
- * call. One that waits has its stack, from where it is up to and with the frame of that loop,
- * copied away, and longjmp goes back to the loop for the next thread. To go on, the copy is put
- * back where it was (addresses on a stack stay what they are) and longjmp enters it.
+ * A stack runs one thread after another, by plain calls, until one of them waits: a thread that
+ * never does costs a call. The launch then goes on with the next thread, and enters the stack of
+ * the one that waited when that has its turn again.
  *
  * A block goes in rounds. In a round every thread of one warp that can run does, in the order of
  * the round, until it waits or ends. So a warp whose lanes are all at one shuffle may go on while
@@ -14,6 +13,7 @@
 
 #include "base/half.h"
 #include "runtime/cuda/launch.h"
+#include "tests/kernels/fibers.h"
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -45,31 +45,31 @@ typedef struct {
     char given[2][MOST_GIVEN]; /* to its warp; a lane is never two shuffles ahead of another */
     Copy copies[MOST_COPIES];  /* under way */
     int copy_count;
-    int groups; /* of copies, committed */
-    jmp_buf at;
-    char *stack; /* the copy, and above it that of the address sanitizer's shadow of it */
-    size_t capacity, bytes;
-    char *bottom; /* where the copy belongs */
+    int groups;   /* of copies, committed */
+    Fiber *fiber; /* that has its stack, from when it begins until it ends */
 } Thread;
 
 typedef enum { FORWARD, BACKWARD, SHUFFLED } Order;
 
-static struct {
-    const char *kernel;
-    int grid, block;           /* block: 0 after a failure */
-    char *top;                 /* where the stack of threads ends */
-    char *shared, *shared_end; /* shared memory that kernels declare, */
-    int64_t shared_bytes;      /* and besides */
+typedef struct Launch {
+    const CudaShimLaunch *now;
+    int block; /* 0 after a failure */
     Order order;
     uint64_t random;
     int turns[WARP]; /* threads in the order of this round, all of one warp */
     int turn_count;
     int turn; /* the next one's place among them */
     Thread threads[MAX_THREADS];
-    jmp_buf loop; /* of the launch */
-    char *caught;
-    size_t caught_size;
-} shim;
+    FiberPlace loop;      /* between turns */
+    struct Launch *inner; /* one that runs while this one pauses; NULL before there is one */
+} Launch;
+
+static Launch outermost, *shim = &outermost;
+
+static struct {
+    char *text; /* NULL: failures end the program */
+    size_t size;
+} caught;
 
 /* A launch has the end of it, so that the address sanitizer knows where it ends. */
 static _Alignas(128) char shared_bytes[MW_MOST_SHARED_BYTES];
@@ -78,13 +78,13 @@ CudaShimIndex threadIdx, blockIdx, blockDim, gridDim;
 
 void cuda_shim_catch(char *text, size_t size)
 {
-    shim.caught = text;
-    shim.caught_size = size;
+    caught.text = text;
+    caught.size = size;
     if (text)
         *text = '\0';
 }
 
-/* The launch ends: cuda_shim_next finds no thread. */
+/* The launch ends: no thread has a turn any more. */
 __attribute__((format(printf, 1, 2))) static void fail(const char *format, ...)
 {
     char what[200], text[400];
@@ -92,101 +92,32 @@ __attribute__((format(printf, 1, 2))) static void fail(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    snprintf(text, sizeof text, "kernel %s, block %u of %d: %s", shim.kernel, blockIdx.x, shim.grid,
-             what);
-    shim.block = 0;
-    if (shim.caught) {
-        snprintf(shim.caught, shim.caught_size, "%s", text);
+    snprintf(text, sizeof text, "kernel %s, block %u of %d: %s", shim->now->kernel, blockIdx.x,
+             shim->now->grid, what);
+    shim->block = shim->turn_count = 0;
+    if (caught.text) {
+        snprintf(caught.text, caught.size, "%s", text);
         return;
     }
     fprintf(stderr, "cuda shim: %s\n", text);
     abort();
 }
 
-/* ---- Stacks ---- */
+/* ---- Waiting ---- */
 
-#ifdef __SANITIZE_ADDRESS__
-#define UNCHECKED __attribute__((noinline, no_sanitize("address", "undefined")))
-extern void __asan_get_shadow_mapping(size_t *scale, size_t *offset);
-
-/* One byte of shadow speaks of 8 bytes of stack. */
-UNCHECKED static char *shadow_of(char *bottom)
+/* Gives the turn to others. */
+static void leave(void)
 {
-    size_t scale, offset;
-    __asan_get_shadow_mapping(&scale, &offset);
-    return (char *)(((uintptr_t)bottom >> scale) + offset);
-}
-#else
-#define UNCHECKED __attribute__((noinline))
-#endif
-
-#ifdef __SANITIZE_ADDRESS__
-/* Not memcpy: stacks are full of what the address sanitizer forbids it to touch. */
-UNCHECKED static void copy(char *to, const char *from, size_t bytes)
-{
-    size_t done = 0;
-    for (; done + 8 <= bytes; done += 8)
-        *(volatile uint64_t *)(void *)(to + done) = *(const uint64_t *)(const void *)(from + done);
-    for (; done < bytes; done++)
-        *(volatile char *)(to + done) = from[done];
-}
-#else
-static void copy(char *to, const char *from, size_t bytes)
-{
-    memcpy(to, from, bytes);
-}
-#endif
-
-/* Keeps the stack from the caller's frame up to that of the loop. */
-UNCHECKED static void save_stack(Thread *thread)
-{
-    char *bottom = __builtin_frame_address(0);
-    const size_t bytes = (size_t)(shim.top - bottom);
-    if (bytes > thread->capacity) {
-        free(thread->stack);
-        thread->capacity = 2 * bytes;
-        thread->stack = malloc(thread->capacity + thread->capacity / 8);
-    }
-    if (!thread->stack)
-        abort();
-    thread->bottom = bottom;
-    thread->bytes = bytes;
-    copy(thread->stack, bottom, bytes);
-#ifdef __SANITIZE_ADDRESS__
-    copy(thread->stack + bytes, shadow_of(bottom), bytes / 8);
-#endif
-}
-
-/* Called from below the stack that it writes. */
-UNCHECKED static void enter_stack(Thread *thread)
-{
-    copy(thread->bottom, thread->stack, thread->bytes);
-    _longjmp(thread->at, 1);
-}
-
-UNCHECKED static void resume(Thread *thread)
-{
-    const char *here = __builtin_frame_address(0);
-    const size_t above = here > thread->bottom ? (size_t)(here - thread->bottom) : 0;
-    volatile char *room = __builtin_alloca(above + 256);
-    room[0] = 0;
-    enter_stack(thread);
+    fiber_leave(shim->threads[threadIdx.x].fiber, shim->loop);
 }
 
 /* Lets others run until this thread can go on. */
-UNCHECKED static void wait_as(State state, int line)
+static void wait_as(State state, int line)
 {
-    Thread *thread = &shim.threads[threadIdx.x];
+    Thread *thread = &shim->threads[threadIdx.x];
     thread->state = state;
     thread->line = line;
-    if (_setjmp(thread->at) == 0) {
-        save_stack(thread);
-        _longjmp(shim.loop, 1);
-    }
-#ifdef __SANITIZE_ADDRESS__
-    const Thread *self = &shim.threads[threadIdx.x];
-    copy(shadow_of(self->bottom), self->stack + self->bytes, self->bytes / 8);
-#endif
+    leave();
 }
 
 void cuda_shim_barrier(int line)
@@ -202,7 +133,7 @@ void cuda_shim_warp_barrier(int line)
 /* Gives the warp `bytes` of `value`; when all lanes have, the slot where each one's is. */
 static int give(int line, const void *value, size_t bytes)
 {
-    Thread *self = &shim.threads[threadIdx.x];
+    Thread *self = &shim->threads[threadIdx.x];
     const int slot = self->shuffles++ % 2;
     if (bytes > MOST_GIVEN)
         abort();
@@ -216,8 +147,8 @@ void cuda_shim_shuffle(int line, void *value, size_t bytes, unsigned from)
     const int self = (int)threadIdx.x;
     const int source = from < WARP ? self - self % WARP + (int)from : self;
     const int slot = give(line, value, bytes);
-    if (source < shim.block)
-        memcpy(value, shim.threads[source].given[slot], bytes);
+    if (source < shim->block)
+        memcpy(value, shim->threads[source].given[slot], bytes);
     else
         memset(value, POISON, bytes);
 }
@@ -241,42 +172,66 @@ unsigned cuda_shim_bf16_pair(float low, float high)
     return (unsigned)mw_bf16_from_f32(low) | (unsigned)mw_bf16_from_f32(high) << 16;
 }
 
-/* Number `number` of what a lane of this warp gave, an array of unsigned with two bf16 each. */
-static float half_of(int slot, int lane, int number)
-{
-    const int first = (int)threadIdx.x / WARP * WARP;
-    uint16_t half;
-    memcpy(&half, shim.threads[first + lane].given[slot] + 2 * number, sizeof half);
-    return mw_bf16_to_f32(half);
-}
-
-/* A [16, 16] begins at number 0 of every lane, b [16, 8] at number 8. */
-static float product_at(int slot, int row, int column)
-{
-    float sum = 0;
-    for (int k = 0; k < 16; k++) {
-        const int pair = k % 8 / 2, a = (row >= 8) + 2 * (k >= 8), b = k >= 8;
-        sum += half_of(slot, row % 8 * 4 + pair, 2 * a + k % 2) *
-               half_of(slot, column * 4 + pair, 8 + 2 * b + k % 2);
-    }
-    return sum;
-}
-
 static void want_whole_warps(void)
 {
-    if (shim.block % WARP) {
-        fail("a block of %d threads has no whole warps", shim.block);
-        _longjmp(shim.loop, 1);
+    if (shim->block % WARP) {
+        fail("a block of %d threads has no whole warps", shim->block);
+        leave();
     }
 }
+
+/* The bf16 of an even index among two, and of an odd one. */
+static float low_half(unsigned pair)
+{
+    return mw_bf16_to_f32((uint16_t)pair);
+}
+
+static float high_half(unsigned pair)
+{
+    return mw_bf16_to_f32((uint16_t)(pair >> 16));
+}
+
+/* What a lane gave for a product. */
+typedef struct {
+    unsigned a[4], b[2];
+} Factors;
+
+static Factors factors_of(int slot, int lane)
+{
+    Factors factors;
+    memcpy(&factors, shim->threads[(int)threadIdx.x / WARP * WARP + lane].given[slot],
+           sizeof factors);
+    return factors;
+}
+
+/* Four sums at once, each of its terms in order: c[i] is in row g or g + 8 and column 2t or
+ * 2t + 1 (see runtime/cuda/tensor_core.h). */
+typedef float Four __attribute__((vector_size(16)));
 
 void cuda_shim_mma(int line, float c[4], const unsigned a[4], const unsigned b[2])
 {
-    const unsigned mine[] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+    const Factors mine = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
     want_whole_warps();
-    const int slot = give(line, mine, sizeof mine), lane = (int)threadIdx.x % WARP;
+    const int slot = give(line, &mine, sizeof mine), lane = (int)threadIdx.x % WARP;
+    Four sum = {0}, terms[16];
+    for (int pair = 0; pair < 4; pair++) {
+        const Factors row = factors_of(slot, lane / 4 * 4 + pair);
+        const Factors left = factors_of(slot, lane % 4 * 8 + pair);
+        const Factors right = factors_of(slot, lane % 4 * 8 + 4 + pair);
+        for (int upper = 0; upper < 2; upper++) {
+            const unsigned g = row.a[2 * upper], g8 = row.a[2 * upper + 1];
+            const unsigned l = left.b[upper], r = right.b[upper];
+            Four *term = &terms[8 * upper + 2 * pair];
+            term[0] = (Four){low_half(g), low_half(g), low_half(g8), low_half(g8)} *
+                      (Four){low_half(l), low_half(r), low_half(l), low_half(r)};
+            term[1] = (Four){high_half(g), high_half(g), high_half(g8), high_half(g8)} *
+                      (Four){high_half(l), high_half(r), high_half(l), high_half(r)};
+        }
+    }
+    for (int k = 0; k < 16; k++)
+        sum += terms[k];
     for (int i = 0; i < 4; i++)
-        c[i] += product_at(slot, lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2);
+        c[i] += sum[i];
 }
 
 void cuda_shim_load_matrices(int line, unsigned to[4], const void *row, bool turned)
@@ -284,10 +239,10 @@ void cuda_shim_load_matrices(int line, unsigned to[4], const void *row, bool tur
     want_whole_warps();
     if ((uintptr_t)row % 16) {
         fail("a row of a matrix is not at 16 bytes");
-        _longjmp(shim.loop, 1);
+        leave();
     }
     const int slot = give(line, &row, sizeof row), lane = (int)threadIdx.x % WARP;
-    const Thread *lanes = &shim.threads[(int)threadIdx.x / WARP * WARP];
+    const Thread *lanes = &shim->threads[(int)threadIdx.x / WARP * WARP];
     for (int i = 0; i < 4; i++) {
         uint16_t pair[2];
         for (int k = 0; k < 2; k++) {
@@ -305,11 +260,11 @@ void cuda_shim_load_matrices(int line, unsigned to[4], const void *row, bool tur
 
 void cuda_shim_copy_begin(void *shared, const void *global, size_t bytes, bool is_there)
 {
-    Thread *thread = &shim.threads[threadIdx.x];
+    Thread *thread = &shim->threads[threadIdx.x];
     if ((uintptr_t)shared % bytes || (is_there && (uintptr_t)global % bytes) ||
         thread->copy_count == MOST_COPIES) {
         fail("a copy is not at %zu bytes, or one of more than %d", bytes, MOST_COPIES);
-        _longjmp(shim.loop, 1);
+        leave();
     }
     memset(shared, POISON, bytes);
     thread->copies[thread->copy_count++] =
@@ -318,12 +273,12 @@ void cuda_shim_copy_begin(void *shared, const void *global, size_t bytes, bool i
 
 void cuda_shim_copies_commit(void)
 {
-    shim.threads[threadIdx.x].groups++;
+    shim->threads[threadIdx.x].groups++;
 }
 
 void cuda_shim_copies_wait(int left)
 {
-    Thread *thread = &shim.threads[threadIdx.x];
+    Thread *thread = &shim->threads[threadIdx.x];
     int kept = 0;
     for (int i = 0; i < thread->copy_count; i++) {
         const Copy copied = thread->copies[i];
@@ -343,33 +298,33 @@ static void read_order(void)
 {
     const char *order = getenv("MW_SHIM_ORDER");
     char *end = NULL;
-    shim.order = FORWARD;
+    shim->order = FORWARD;
     if (!order || strcmp(order, "forward") == 0)
         return;
-    shim.order = strcmp(order, "backward") == 0 ? BACKWARD : SHUFFLED;
-    shim.random = 0x9e3779b97f4a7c15u * (strtoull(order, &end, 10) + 1);
-    if (shim.order == SHUFFLED && (end == order || *end))
+    shim->order = strcmp(order, "backward") == 0 ? BACKWARD : SHUFFLED;
+    shim->random = 0x9e3779b97f4a7c15u * (strtoull(order, &end, 10) + 1);
+    if (shim->order == SHUFFLED && (end == order || *end))
         fail("MW_SHIM_ORDER is forward, backward or a number, not '%s'", order);
 }
 
 static int draw_below(int limit)
 {
-    shim.random ^= shim.random << 13;
-    shim.random ^= shim.random >> 7;
-    shim.random ^= shim.random << 17;
-    return (int)((shim.random >> 32) % (uint64_t)limit);
+    shim->random ^= shim->random << 13;
+    shim->random ^= shim->random >> 7;
+    shim->random ^= shim->random << 17;
+    return (int)((shim->random >> 32) % (uint64_t)limit);
 }
 
 static int warp_end(int first)
 {
-    return first + WARP < shim.block ? first + WARP : shim.block;
+    return first + WARP < shim->block ? first + WARP : shim->block;
 }
 
 /* Whether a warp, by its first thread, has threads that can run. */
 static bool can_run(int first)
 {
     for (int i = first; i < warp_end(first); i++)
-        if (shim.threads[i].state == FRESH || shim.threads[i].state == READY)
+        if (shim->threads[i].state == FRESH || shim->threads[i].state == READY)
             return true;
     return false;
 }
@@ -378,12 +333,12 @@ static bool can_run(int first)
 static int choose_warp(void)
 {
     int chosen = -1, seen = 0;
-    for (int first = 0; first < shim.block; first += WARP) {
+    for (int first = 0; first < shim->block; first += WARP) {
         if (!can_run(first))
             continue;
         seen++;
-        if (chosen < 0 || shim.order == BACKWARD ||
-            (shim.order == SHUFFLED && draw_below(seen) == 0))
+        if (chosen < 0 || shim->order == BACKWARD ||
+            (shim->order == SHUFFLED && draw_below(seen) == 0))
             chosen = first;
     }
     return chosen;
@@ -392,61 +347,40 @@ static int choose_warp(void)
 static bool begin_round(void)
 {
     const int first = choose_warp();
-    shim.turn = shim.turn_count = 0;
+    shim->turn = shim->turn_count = 0;
     if (first < 0)
         return false;
     const int end = warp_end(first);
-    shim.turn_count = end - first;
-    for (int i = 0; i < shim.turn_count; i++)
-        shim.turns[i] = shim.order == BACKWARD ? end - 1 - i : first + i;
-    for (int i = shim.turn_count - 1; i > 0 && shim.order == SHUFFLED; i--) {
-        const int other = draw_below(i + 1), kept = shim.turns[i];
-        shim.turns[i] = shim.turns[other];
-        shim.turns[other] = kept;
+    shim->turn_count = end - first;
+    for (int i = 0; i < shim->turn_count; i++)
+        shim->turns[i] = shim->order == BACKWARD ? end - 1 - i : first + i;
+    for (int i = shim->turn_count - 1; i > 0 && shim->order == SHUFFLED; i--) {
+        const int other = draw_below(i + 1), kept = shim->turns[i];
+        shim->turns[i] = shim->turns[other];
+        shim->turns[other] = kept;
     }
     return true;
 }
 
 /* ---- Launches ---- */
 
-UNCHECKED static void poison_shared(void)
+static void poison_shared(void)
 {
-    for (volatile char *at = shim.shared; at < shim.shared_end; at++)
-        *at = (char)POISON;
-    memset(cuda_shim_shared_bytes(), POISON, (size_t)shim.shared_bytes);
+    if (shim->now->shared)
+        memset(shim->now->shared, POISON, (size_t)(shim->now->shared_end - shim->now->shared));
+    memset(cuda_shim_shared_bytes(), POISON, (size_t)shim->now->shared_bytes);
 }
 
 static void begin_block(void)
 {
-    for (int i = 0; i < shim.block; i++) {
-        shim.threads[i].state = FRESH;
-        shim.threads[i].shuffles = 0;
-        shim.threads[i].copy_count = shim.threads[i].groups = 0;
+    for (int i = 0; i < shim->block; i++) {
+        shim->threads[i].state = FRESH;
+        shim->threads[i].shuffles = 0;
+        shim->threads[i].copy_count = shim->threads[i].groups = 0;
     }
     if (blockIdx.x < POISONED_BLOCKS)
         poison_shared();
     begin_round();
-}
-
-void cuda_shim_launch(const char *kernel, int grid, int block, int64_t bytes, void *frame,
-                      char *shared, char *shared_end)
-{
-    shim.kernel = kernel;
-    shim.grid = grid;
-    shim.block = block;
-    shim.top = frame;
-    shim.shared = shared;
-    shim.shared_end = shared_end;
-    shim.shared_bytes = bytes;
-    threadIdx = blockIdx = (CudaShimIndex){0};
-    gridDim = (CudaShimIndex){(unsigned)grid, 1, 1};
-    blockDim = (CudaShimIndex){(unsigned)block, 1, 1};
-    read_order();
-    if (grid < 1 || block < 1 || block > MAX_THREADS)
-        fail("CUDA launches no grid of %d blocks of %d threads", grid, block);
-    if (bytes < 0 || bytes > cuda_shim_most_shared())
-        fail("no block has %lld bytes of shared memory", (long long)bytes);
-    begin_block();
 }
 
 int cuda_shim_most_shared(void)
@@ -457,18 +391,13 @@ int cuda_shim_most_shared(void)
 
 void *cuda_shim_shared_bytes(void)
 {
-    return shared_bytes + MW_MOST_SHARED_BYTES - shim.shared_bytes;
-}
-
-jmp_buf *cuda_shim_loop(void)
-{
-    return &shim.loop;
+    return shared_bytes + MW_MOST_SHARED_BYTES - shim->now->shared_bytes;
 }
 
 /* Lets the threads [first, end) go on if all of them are at the same place. */
 static bool release(State state, int first, int end)
 {
-    Thread *threads = shim.threads;
+    Thread *threads = shim->threads;
     for (int i = first; i < end; i++)
         if (threads[i].state != state || threads[i].line != threads[first].line)
             return false;
@@ -479,94 +408,153 @@ static bool release(State state, int first, int end)
 
 static void release_warps(void)
 {
-    for (int first = 0; first < shim.block; first += WARP)
+    for (int first = 0; first < shim->block; first += WARP)
         release(AT_SHUFFLE, first, warp_end(first));
 }
 
 static void fail_stuck(int ended)
 {
     int barriers = 0, first = 0;
-    for (int i = 0; i < shim.block; i++)
-        barriers += shim.threads[i].state == AT_BARRIER;
-    while (shim.threads[first].state == DONE)
+    for (int i = 0; i < shim->block; i++)
+        barriers += shim->threads[i].state == AT_BARRIER;
+    while (shim->threads[first].state == DONE)
         first++;
-    const Thread *thread = &shim.threads[first];
+    const Thread *thread = &shim->threads[first];
     fail("thread %d waits for ever at the %s of line %d: of %d threads, %d are at barriers, %d at "
          "shuffles, %d have ended",
-         first, thread->state == AT_BARRIER ? "barrier" : "shuffle", thread->line, shim.block,
-         barriers, shim.block - barriers - ended, ended);
+         first, thread->state == AT_BARRIER ? "barrier" : "shuffle", thread->line, shim->block,
+         barriers, shim->block - barriers - ended, ended);
 }
 
 /* After a round: who runs in the next one? False at the end of the launch. */
 static bool next_round(void)
 {
     int ended = 0;
-    for (int i = 0; i < shim.block; i++)
-        ended += shim.threads[i].state == DONE;
-    if (ended < shim.block) {
+    for (int i = 0; i < shim->block; i++)
+        ended += shim->threads[i].state == DONE;
+    if (ended < shim->block) {
         release_warps();
-        if (!begin_round() && !(release(AT_BARRIER, 0, shim.block) && begin_round()))
+        if (!begin_round() && !(release(AT_BARRIER, 0, shim->block) && begin_round()))
             fail_stuck(ended);
-    } else if (shim.block && (int)++blockIdx.x < shim.grid) {
+    } else if (shim->block && (int)++blockIdx.x < shim->now->grid) {
         begin_block();
     } else {
         return false;
     }
-    return shim.block > 0;
+    return shim->block > 0;
 }
 
-/* Lets other streams do something while the launch is where it is: between rounds the stacks of all
- * threads are copies, and the launches of others have the memory of this one, which is kept
- * meanwhile. */
+/* Lets other streams do something while the launch is where it is. Launches of theirs have the
+ * shared memory of this one, which is kept meanwhile. */
 static void pause_launch(void)
 {
-    const size_t static_bytes = (size_t)(shim.shared_end - shim.shared);
-    char *statics = malloc(static_bytes + 1), *dynamics = malloc(sizeof shared_bytes);
-    __typeof__(shim) *kept = malloc(sizeof *kept);
+    Launch *paused = shim;
+    const CudaShimLaunch *now = paused->now;
+    const size_t statics = (size_t)(now->shared_end - now->shared);
+    const size_t dynamics = (size_t)now->shared_bytes;
+    char *dynamic = cuda_shim_shared_bytes(), *kept = malloc(statics + dynamics + 1);
     const CudaShimIndex thread = threadIdx, block = blockIdx, blocks = gridDim, threads = blockDim;
-    if (!statics || !dynamics || !kept)
+    if (!paused->inner)
+        paused->inner = calloc(1, sizeof *paused->inner);
+    if (!kept || !paused->inner)
         abort();
-    copy(statics, shim.shared, static_bytes);
-    copy(dynamics, shared_bytes, sizeof shared_bytes);
-    *kept = shim;
-    for (int i = 0; i < MAX_THREADS; i++) {
-        shim.threads[i].stack = NULL;
-        shim.threads[i].capacity = 0;
-    }
+    if (statics)
+        memcpy(kept, now->shared, statics);
+    memcpy(kept + statics, dynamic, dynamics);
+    shim = paused->inner;
     cuda_shim_pause();
-    for (int i = 0; i < MAX_THREADS; i++)
-        free(shim.threads[i].stack);
-    shim = *kept;
-    copy(shim.shared, statics, static_bytes);
-    copy(shared_bytes, dynamics, sizeof shared_bytes);
+    shim = paused;
+    if (statics)
+        memcpy(now->shared, kept, statics);
+    memcpy(dynamic, kept + statics, dynamics);
     threadIdx = thread, blockIdx = block, gridDim = blocks, blockDim = threads;
-    free(statics);
-    free(dynamics);
     free(kept);
 }
 
-bool cuda_shim_next(void)
+/* ---- Turns ---- */
+
+/* The next thread of this round that can run; NULL if there is none left. */
+static Thread *whose_turn(void)
 {
-    Thread *last = &shim.threads[threadIdx.x];
-    if (shim.block && last->state == RUNNING) {
-        last->state = DONE;
-        if (last->copy_count)
-            fail("thread %u ends with %d copies under way", threadIdx.x, last->copy_count);
+    for (; shim->turn < shim->turn_count; shim->turn++) {
+        Thread *thread = &shim->threads[shim->turns[shim->turn]];
+        if (thread->state == FRESH || thread->state == READY)
+            return thread;
     }
-    do {
-        while (shim.turn < shim.turn_count) {
-            threadIdx.x = (unsigned)shim.turns[shim.turn++];
-            Thread *thread = &shim.threads[threadIdx.x];
-            const State state = thread->state;
-            if (state != FRESH && state != READY)
-                continue;
-            thread->state = RUNNING;
-            if (state == FRESH)
-                return true;
-            resume(thread);
+    return NULL;
+}
+
+static void begin_turn(Thread *thread, Fiber *fiber)
+{
+    shim->turn++;
+    threadIdx.x = (unsigned)(thread - shim->threads);
+    thread->state = RUNNING;
+    thread->fiber = fiber;
+}
+
+/* What a stack runs: threads that begin, until one waits. */
+static void run_threads(void)
+{
+    for (;;) {
+        shim->now->thread(shim->now);
+        Thread *ended = &shim->threads[threadIdx.x];
+        Fiber *fiber = ended->fiber;
+        ended->state = DONE;
+        ended->fiber = NULL;
+        if (ended->copy_count)
+            fail("thread %u ends with %d copies under way", threadIdx.x, ended->copy_count);
+        Thread *next = whose_turn();
+        if (next && next->state == FRESH) {
+            begin_turn(next, fiber);
+        } else {
+            fiber_rest(fiber);
+            fiber_leave(fiber, shim->loop);
         }
-        if (cuda_shim_pauses && shim.block && cuda_shim_pauses())
-            pause_launch();
-    } while (next_round());
-    return false;
+    }
+}
+
+static void run_round(void)
+{
+    for (Thread *next; (next = whose_turn());) {
+        begin_turn(next, next->state == FRESH ? fiber_take(run_threads) : next->fiber);
+        fiber_enter(shim->threads[threadIdx.x].fiber, shim->loop);
+    }
+    if (cuda_shim_pauses && shim->block && cuda_shim_pauses())
+        pause_launch();
+}
+
+/* Stacks of threads that a failure left in the middle. */
+static void forget_threads(void)
+{
+    for (int i = 0; i < MAX_THREADS; i++) {
+        Fiber *fiber = shim->threads[i].fiber;
+        if (!fiber)
+            continue;
+        shim->threads[i].fiber = NULL;
+        fiber_forget(fiber);
+        fiber_rest(fiber);
+    }
+}
+
+void cuda_shim_launch(void *launch)
+{
+    const CudaShimLaunch *now = launch;
+    shim->now = now;
+    shim->block = now->block;
+    threadIdx = blockIdx = (CudaShimIndex){0};
+    gridDim = (CudaShimIndex){(unsigned)now->grid, 1, 1};
+    blockDim = (CudaShimIndex){(unsigned)now->block, 1, 1};
+    read_order();
+    if (now->grid < 1 || now->block < 1 || now->block > MAX_THREADS)
+        fail("CUDA launches no grid of %d blocks of %d threads", now->grid, now->block);
+    if (now->shared_bytes < 0 || now->shared_bytes > cuda_shim_most_shared())
+        fail("no block has %lld bytes of shared memory", (long long)now->shared_bytes);
+    if (!shim->block)
+        return;
+    begin_block();
+    do
+        run_round();
+    while (next_round());
+    if (!shim->block)
+        forget_threads();
 }

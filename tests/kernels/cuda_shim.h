@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* CUDA kernels in C on the host: `cc -x c -include tests/kernels/cuda_shim.h kernels.cu
- * tests/kernels/cuda_shim.c`, with the rules that runtime/cuda/launch.h gives for their text. The
- * shim is compiled into whatever holds the kernels: a program, or a library that dlopen takes.
+ * tests/kernels/cuda_shim.c tests/kernels/fibers.c`, with the rules that runtime/cuda/launch.h
+ * gives for their text. The shim is compiled into whatever holds the kernels: a program, or a
+ * library that dlopen takes.
  *
  * A launch runs its blocks one after another, and the threads of a block one at a time, each until
  * it waits for others. The environment variable MW_SHIM_ORDER says in which order threads get their
@@ -22,7 +23,6 @@
 #define MW_TESTS_KERNELS_CUDA_SHIM_H
 
 #include <math.h>
-#include <setjmp.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ static inline int atomicMin(int *at, int value)
     return there;
 }
 
-/* Kernels stay functions of their own: the stack between them and the launch is theirs. */
+/* A kernel is compiled once, wherever it is launched. */
 #define __global__ __attribute__((noinline))
 #define __noinline__ __attribute__((noinline))
 #define __device__
@@ -166,37 +166,41 @@ extern char __stop_cuda_shim_shared[] __attribute__((weak, visibility("hidden"))
 #define CUDA_SHIM_NAME_NEXT() CUDA_SHIM_NAME
 #define CUDA_SHIM_VALUES(...) __VA_ARGS__
 
+/* What every launch has; the arguments of its kernel follow. */
+typedef struct {
+    const char *kernel;
+    int grid, block;
+    int64_t shared_bytes;
+    char *shared, *shared_end;    /* shared memory that kernels declare */
+    void (*thread)(const void *); /* calls the kernel, for the thread threadIdx, with this launch */
+} CudaShimLaunch;
+
 /* A nested function of gcc that refers to nothing around it, so that (with -O1 or more) it can be
- * called when that is gone: a frame with nothing in it but the arguments of the kernel. setjmp
- * marks where a thread that waits leaves to; see cuda_shim.c. */
+ * called when that is gone. */
 #define MW_LAUNCH(kernel, grid, block, stream, arguments)                                          \
     MW_LAUNCH_SHARED(kernel, grid, block, 0, stream, arguments)
 #define MW_LAUNCH_SHARED(kernel, grid, block, bytes, stream, arguments)                            \
     do {                                                                                           \
         struct cuda_shim_launch {                                                                  \
-            int grid_size, block_size;                                                             \
-            int64_t shared_bytes;                                                                  \
+            CudaShimLaunch launch;                                                                 \
             struct {                                                                               \
                 CUDA_SHIM_FIELDS arguments                                                         \
             } given;                                                                               \
         };                                                                                         \
-        void cuda_shim_launching(void *state)                                                      \
+        void cuda_shim_thread(const void *cuda_shim_of)                                            \
         {                                                                                          \
-            struct cuda_shim_launch *cuda_shim_state = state;                                      \
-            cuda_shim_launch(#kernel, cuda_shim_state->grid_size, cuda_shim_state->block_size,     \
-                             cuda_shim_state->shared_bytes, __builtin_frame_address(0),            \
-                             CUDA_SHIM_SHARED);                                                    \
-            (void)_setjmp(*cuda_shim_loop());                                                      \
-            while (cuda_shim_next())                                                               \
-                kernel(CUDA_SHIM_NAMES arguments);                                                 \
+            const struct cuda_shim_launch *cuda_shim_state = cuda_shim_of;                         \
+            (void)cuda_shim_state; /* of kernels without arguments */                              \
+            kernel(CUDA_SHIM_NAMES arguments);                                                     \
         }                                                                                          \
         struct cuda_shim_launch cuda_shim_now = {                                                  \
-            (grid), (block), (bytes), {CUDA_SHIM_VALUES arguments}};                               \
+            {#kernel, (grid), (block), (bytes), CUDA_SHIM_SHARED, cuda_shim_thread},               \
+            {CUDA_SHIM_VALUES arguments}};                                                         \
         if (cuda_shim_queue)                                                                       \
-            cuda_shim_queue(#kernel, stream, cuda_shim_launching, &cuda_shim_now,                  \
+            cuda_shim_queue(#kernel, stream, cuda_shim_launch, &cuda_shim_now,                     \
                             sizeof cuda_shim_now);                                                 \
         else                                                                                       \
-            cuda_shim_launching(&cuda_shim_now);                                                   \
+            cuda_shim_launch(&cuda_shim_now);                                                      \
     } while (0)
 #define MW_SHARED_BYTES(name) float4 *const name = (float4 *)cuda_shim_shared_bytes()
 #define mw_most_shared_bytes() cuda_shim_most_shared()
@@ -215,12 +219,10 @@ void cuda_shim_queue(const char *kernel, void *stream, void (*run)(void *state),
 void cuda_shim_pause(void) __attribute__((weak));
 _Bool cuda_shim_pauses(void) __attribute__((weak));
 
-void cuda_shim_launch(const char *kernel, int grid, int block, int64_t bytes, void *frame,
-                      char *shared, char *shared_end);
+/* Runs a CudaShimLaunch to its end. */
+void cuda_shim_launch(void *launch);
 void *cuda_shim_shared_bytes(void);
 int cuda_shim_most_shared(void);
-jmp_buf *cuda_shim_loop(void);
-_Bool cuda_shim_next(void);
 void cuda_shim_barrier(int line);
 void cuda_shim_warp_barrier(int line);
 void cuda_shim_shuffle(int line, void *value, size_t bytes, unsigned from);
@@ -232,8 +234,5 @@ void cuda_shim_load_matrices(int line, unsigned to[4], const void *row, _Bool tu
 void cuda_shim_copy_begin(void *shared, const void *global, size_t bytes, _Bool is_there);
 void cuda_shim_copies_commit(void);
 void cuda_shim_copies_wait(int left);
-
-/* Nothing that a launch uses changes between setjmp and longjmp. */
-#pragma GCC diagnostic ignored "-Wclobbered"
 
 #endif

@@ -212,6 +212,20 @@ void graph_run_step(GraphRun *run)
     execute(run, &data);
 }
 
+const MwPlanInstr *graph_run_writer(const GraphRun *run, int i)
+{
+    const MwPlanProgram *program = run->plan->meshes->programs;
+    const int buffer = run->plan->meshes->outputs[i].buffer;
+    int writer = -1;
+    for (int at = 0; at < program->instr_count; at++)
+        for (int k = 0; k < program->instrs[at].operand_count; k++)
+            if (program->instrs[at].operands[k].buffer == buffer &&
+                program->instrs[at].operands[k].access != MW_ACCESS_READ)
+                writer = at;
+    ck_assert_int_ge(writer, 0);
+    return &program->instrs[writer];
+}
+
 double graph_run_error(const GraphRun *run, int i)
 {
     const MwGraph *graph = run->test.graph;

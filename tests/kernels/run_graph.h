@@ -35,6 +35,10 @@ void graph_run_output(GraphRun *run, MwValueId value);
  * where anything but a result is wrong. */
 void graph_run_step(GraphRun *run);
 
+/* The last instruction to write output i: kernels write over operands that are not needed any
+ * more. */
+const MwPlanInstr *graph_run_writer(const GraphRun *run, int i);
+
 /* The greatest error of output i, relative to the greater of the wanted value and 1; infinite where
  * one is NaN and the other is not. */
 double graph_run_error(const GraphRun *run, int i);

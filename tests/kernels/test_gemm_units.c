@@ -229,24 +229,9 @@ static void add_halves(Cases *c)
 
 /* ---- What came of them ---- */
 
-/* The last instruction to write there: kernels write over operands that are not needed any more. */
-static int writer_of(const MwPlan *plan, int buffer)
+static const char *name_of(const MwPlan *plan, const MwPlanInstr *instr)
 {
-    const MwPlanProgram *program = plan->meshes->programs;
-    int writer = -1;
-    for (int i = 0; i < program->instr_count; i++)
-        for (int k = 0; k < program->instrs[i].operand_count; k++)
-            if (program->instrs[i].operands[k].buffer == buffer &&
-                program->instrs[i].operands[k].access != MW_ACCESS_READ)
-                writer = i;
-    ck_assert_int_ge(writer, 0);
-    return writer;
-}
-
-static const char *name_of(const MwPlan *plan, int instr)
-{
-    const MwPlanInstr *at = &plan->meshes->programs->instrs[instr];
-    return at->kind == MW_INSTR_ROUTINE ? mw_plan_instr_name(plan, at) : KERNEL;
+    return instr->kind == MW_INSTR_ROUTINE ? mw_plan_instr_name(plan, instr) : KERNEL;
 }
 
 /* Calls that make more than a product, but not for a value that was looked at. */
@@ -284,10 +269,10 @@ START_TEST(calls_make_what_follows_products)
     bool *is_expected = MW_NEW(c.run.test.arena, bool, plan->meshes->programs->instr_count);
     for (int i = 0; i < c.expected.count; i++) {
         const Expected *e = &c.expected.at[i];
-        const int writer = writer_of(plan, plan->meshes->outputs[e->output].buffer);
+        const MwPlanInstr *writer = graph_run_writer(&c.run, e->output);
         const char *found = name_of(plan, writer);
         const double error = graph_run_error(&c.run, e->output);
-        is_expected[writer] = true;
+        is_expected[writer - plan->meshes->programs->instrs] = true;
         const MwValueId value = c.run.test.graph->outputs.at[e->output].value;
         const bool is_half = mw_value_tensor(c.run.test.graph, value)->type == MW_BF16;
         if (error <= (is_half ? BF16_TOLERANCE : TOLERANCE) &&

@@ -436,6 +436,8 @@ static const Case cases[] = {
      EXACT},
     {"embedding_grad", "i32[3, 170]; i32[3, 170, 5]", "shape = [8, 5]", EXACT},
     {"embedding_grad", "i64[170]; i64[170, 8]", "shape = [8, 8]", EXACT, DRAW_WIDE},
+    {"softmax", "f32[3, 40000]", "", F32},
+    {"logsumexp", "bf16[2, 50000]", "", BF16},
 };
 
 /* Optimizers with an operator, which come first. */

@@ -7,12 +7,9 @@
 #include <string.h>
 
 /* Against the norm of all; of f32, which is not rounded once more, also every element. */
-static void check_all(const Call *call, int operand, const double *expected, double tolerance,
-                      const char *what)
+static void check_elements(const float *found, int64_t count, MwType type, const double *expected,
+                           double tolerance, const char *what)
 {
-    float *found = call_floats(call, operand);
-    const MwType type = call_type(call, operand);
-    const int64_t count = call->bytes[operand] / mw_type_bytes(type);
     double norm = 0, error = 0, most = 1;
     for (int64_t i = 0; i < count; i++) {
         if (isinf(expected[i])) {
@@ -29,6 +26,47 @@ static void check_all(const Call *call, int operand, const double *expected, dou
                       "%s[%lld] is %g, not %g", what, (long long)i, found[i], expected[i]);
     ck_assert_msg(sqrt(error) <= tolerance * sqrt(norm) + 1e-30, "%s: its error is %g of its norm",
                   what, sqrt(error / norm));
+}
+
+static void check_all(const Call *call, int operand, const double *expected, double tolerance,
+                      const char *what)
+{
+    float *found = call_floats(call, operand);
+    const MwType type = call_type(call, operand);
+    check_elements(found, call->bytes[operand] / mw_type_bytes(type), type, expected, tolerance,
+                   what);
+    free(found);
+}
+
+/* Rows of `width` elements: where they begin in an operand, and their stride. */
+typedef struct {
+    int64_t width, offset, row;
+} Rows;
+
+/* The call has left what lies between the rows as it was. */
+static void check_gaps(const Call *call, int operand, const Rows *rows, const char *what)
+{
+    const int64_t bytes = mw_type_bytes(call_type(call, operand));
+    const uint8_t *at = call->operands[operand];
+    for (int64_t i = 0; i < call->bytes[operand]; i++) {
+        const int64_t from = i / bytes - rows->offset;
+        if ((from < 0 || from % rows->row >= rows->width) && at[i] != 0xff)
+            ck_abort_msg("%s: byte %lld, between rows, was written", what, (long long)i);
+    }
+}
+
+/* An operand in rows against `expected`, which is dense. */
+static void check_rows(const Call *call, int operand, Rows rows, const double *expected,
+                       double tolerance, const char *what)
+{
+    float *found = call_floats(call, operand);
+    const MwType type = call_type(call, operand);
+    const int64_t all = call->bytes[operand] / mw_type_bytes(type);
+    int64_t count = 0;
+    for (int64_t at = rows.offset; at < all; at += rows.row, count += rows.width)
+        memmove(found + count, found + at, sizeof *found * (size_t)rows.width);
+    check_gaps(call, operand, &rows, what);
+    check_elements(found, count, type, expected, tolerance, what);
     free(found);
 }
 
@@ -112,6 +150,14 @@ Call attention_call(MwRoutine routine, const Attention *z, MwType type)
     a[MW_SDPA_Q_OFFSET].i = z->pad;
     a[MW_SDPA_K_OFFSET].i = 0;
     a[MW_SDPA_V_OFFSET].i = 2 * z->pad;
+    if (routine == MW_ROUTINE_SDPA_GRAD) {
+        a[MW_SDPA_DQ_ROW].i = z->h * z->d + 2 * z->pad;
+        a[MW_SDPA_DK_ROW].i = z->g * z->d + z->pad;
+        a[MW_SDPA_DV_ROW].i = z->g * z->d + 3 * z->pad;
+        a[MW_SDPA_DQ_OFFSET].i = 0;
+        a[MW_SDPA_DK_OFFSET].i = z->pad;
+        a[MW_SDPA_DV_OFFSET].i = 2 * z->pad;
+    }
     a[MW_SDPA_POSITION].i = z->position;
     a[MW_SDPA_KEY_POSITION].i = z->key_position;
     a[MW_SDPA_OFFSET].i = z->offset;
@@ -326,9 +372,14 @@ void attention_check(const Attention *z, MwType type, RunCall *run, double toler
     check_all(&call, 3, expected.out, tolerance, "out");
     check_all(&call, 4, expected.lse, tolerance, "lse");
     run(&call);
-    check_all(&call, first, expected.dq, tolerance, "dq");
-    check_all(&call, first + 1, expected.dk, tolerance, "dk");
-    check_all(&call, first + 2, expected.dv, tolerance, "dv");
+    const MwKernelArg *a = call.args;
+    const int64_t queries = z->h * z->d, keys = z->g * z->d;
+    check_rows(&call, first, (Rows){queries, a[MW_SDPA_DQ_OFFSET].i, a[MW_SDPA_DQ_ROW].i},
+               expected.dq, tolerance, "dq");
+    check_rows(&call, first + 1, (Rows){keys, a[MW_SDPA_DK_OFFSET].i, a[MW_SDPA_DK_ROW].i},
+               expected.dk, tolerance, "dk");
+    check_rows(&call, first + 2, (Rows){keys, a[MW_SDPA_DV_OFFSET].i, a[MW_SDPA_DV_ROW].i},
+               expected.dv, tolerance, "dv");
     if (z->mask && !z->is_bool)
         check_mask_gradient(&call, &expected, type, run, tolerance);
     reference_free(&expected);

@@ -5,7 +5,8 @@
 
 #include "tests/unit/call.h"
 
-/* Sizes as in runtime/plan/routines.def; `pad` elements between rows and before the first. */
+/* Sizes as in runtime/plan/routines.def; `pad` elements between rows and before the first, of q, k,
+ * v and their gradients. */
 typedef struct {
     int64_t b, s, t, h, g, d;
     bool causal;

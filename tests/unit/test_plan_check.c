@@ -257,6 +257,65 @@ BREAK(set_twice, add_set(good, &good->update[DESCEND], SAMPLE_W, SAMPLE_G))
 BREAK(set_reads_written, add_set(good, &good->update[DESCEND], SAMPLE_LOSS_PART, SAMPLE_W))
 BREAK(set_writes_read, add_set(good, &good->update[DESCEND], SAMPLE_G, SAMPLE_LOSS_PART))
 
+/* Makes the product the gradient of attention of 2 queries and keys of one element; each of the 2
+ * rows of a buffer has dq, dk and dv. */
+static void join_rows(Good *good)
+{
+    enum { COUNT = 2, PARTS = 3 };
+    static const int operands[] = {SAMPLE_X, SAMPLE_X,    SAMPLE_X,    SAMPLE_X,    SAMPLE_X,
+                                   SAMPLE_X, SAMPLE_DIFF, SAMPLE_DIFF, SAMPLE_DIFF, SAMPLE_PRED};
+    static const int ones[] = {MW_SDPA_B,     MW_SDPA_H,     MW_SDPA_G,    MW_SDPA_D,
+                               MW_SDPA_Q_ROW, MW_SDPA_K_ROW, MW_SDPA_V_ROW};
+    const MwRoutineInfo *info = mw_routine_info(MW_ROUTINE_SDPA_GRAD);
+    MwPlanOperand given[MW_COUNT(operands)];
+    MwPlanArg args[MW_SDPA_ARGS] = {{0}};
+    for (int i = 0; i < MW_COUNT(operands); i++)
+        given[i] = (MwPlanOperand){operands[i],
+                                   info->accesses[i] == 'r' ? MW_ACCESS_READ : MW_ACCESS_WRITE};
+    for (int i = 0; i < MW_COUNT(ones); i++)
+        args[ones[i]].i = 1;
+    args[MW_SDPA_S].i = args[MW_SDPA_T].i = COUNT;
+    args[MW_SDPA_TYPE].i = MW_F32;
+    for (int k = 0; k < PARTS; k++) {
+        args[MW_SDPA_DQ_ROW + k].i = PARTS;
+        args[MW_SDPA_DQ_OFFSET + k].i = k;
+    }
+    for (int i = 0; i < info->float_count; i++)
+        args[info->int_count + i].kind = MW_ARG_FLOAT;
+    MwPlanInstr *joined = &good->forward[PREDICT];
+    *joined =
+        plan_instr(good->arena, MW_INSTR_ROUTINE, MW_ROUTINE_SDPA_GRAD, given, MW_COUNT(given));
+    plan_set_args(good->arena, joined, args, MW_SDPA_ARGS);
+}
+
+/* The same with another argument. */
+static void misjoin_rows(Good *good, int arg, int64_t value)
+{
+    join_rows(good);
+    good->forward[PREDICT].args[arg].i = value;
+}
+
+/* The same with an operand in another buffer. */
+static void move_rows(Good *good, int operand, int buffer)
+{
+    join_rows(good);
+    good->forward[PREDICT].operands[operand].buffer = buffer;
+}
+
+BREAK(rows_overlap, misjoin_rows(good, MW_SDPA_DK_OFFSET, 0))
+BREAK(rows_swapped, misjoin_rows(good, MW_SDPA_DV_OFFSET, 3))
+BREAK(rows_with_gaps, misjoin_rows(good, MW_SDPA_DQ_ROW, 4);
+      good->forward[PREDICT].args[MW_SDPA_DK_ROW].i = 4;
+      good->forward[PREDICT].args[MW_SDPA_DV_ROW].i = 4)
+BREAK(rows_of_two_kinds, misjoin_rows(good, MW_SDPA_DQ_ROW, 4))
+BREAK(rows_too_few, misjoin_rows(good, MW_SDPA_T, 1))
+BREAK(rows_alone, move_rows(good, 6, SAMPLE_LOSS))
+BREAK(rows_beyond, misjoin_rows(good, MW_SDPA_DQ_ROW, 30))
+BREAK(rows_before, misjoin_rows(good, MW_SDPA_DQ_OFFSET, -1))
+BREAK(rows_over_read, move_rows(good, 6, SAMPLE_X))
+BREAK(rows_over_scratch, move_rows(good, 9, SAMPLE_DIFF))
+BREAK(rows_without_args, join_rows(good); good->forward[PREDICT].arg_count = 3)
+
 static const struct {
     void (*apply)(Good *good);
     const char *message;
@@ -393,6 +452,17 @@ static const struct {
     {lost_output,
      "taking the outputs: reads buffer 5 'pred', which program forward, instruction 1"},
     {lost_loss, "reads buffer 7 'loss', which program update, instruction 2 (descend)"},
+    {rows_overlap, "(sdpa_grad): the rows of its results overlap, or have gaps"},
+    {rows_swapped, "(sdpa_grad): the rows of its results overlap, or have gaps"},
+    {rows_with_gaps, "(sdpa_grad): the rows of its results overlap, or have gaps"},
+    {rows_of_two_kinds, "(sdpa_grad): the rows of its results overlap, or have gaps"},
+    {rows_too_few, "(sdpa_grad): the rows of its results overlap, or have gaps"},
+    {rows_alone, "(sdpa_grad): the rows of its results overlap, or have gaps"},
+    {rows_beyond, "(sdpa_grad): it reaches 124 bytes of operand 6, whose buffer has 64"},
+    {rows_before, "(sdpa_grad): its arguments are not valid"},
+    {rows_over_read, "(sdpa_grad): operands 0 and 6 lie over each other, and it writes"},
+    {rows_over_scratch, "(sdpa_grad): operands 6 and 9 lie over each other, and it writes"},
+    {rows_without_args, "(sdpa_grad): it has 10 operands and 3 arguments; it takes 10 and 31"},
 };
 
 static Good good_plan(MwArena *arena)
@@ -408,6 +478,16 @@ START_TEST(collectives_may_be_parts_of_one)
     MwArena *arena = mw_arena_new();
     Good good = good_plan(arena);
     join_sums(&good, 1, 4);
+    ck_assert_str_eq(errors_of(arena, good.plan), "");
+    mw_arena_free(&arena);
+}
+END_TEST
+
+START_TEST(results_may_be_parts_of_rows)
+{
+    MwArena *arena = mw_arena_new();
+    Good good = good_plan(arena);
+    join_rows(&good);
     ck_assert_str_eq(errors_of(arena, good.plan), "");
     mw_arena_free(&arena);
 }
@@ -432,6 +512,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, good_plans_pass);
     tcase_add_test(tests, collectives_may_be_parts_of_one);
+    tcase_add_test(tests, results_may_be_parts_of_rows);
     tcase_add_loop_test(tests, a_broken_plan_is_found_out, 0, MW_COUNT(broken));
     return run_suite(suite);
 }

@@ -207,7 +207,8 @@ START_TEST(gemm_is_the_product)
 }
 END_TEST
 
-/* Products of one number by 1: what is taken of it. 2^-11 is half of what tf32 resolves at 1. */
+/* A number by 1, the only numbers of a product that are not 0: what is taken of it. 2^-11 is half
+ * of what tf32 resolves at 1. */
 static const struct {
     float x, taken;
 } rounded[] = {
@@ -215,7 +216,7 @@ static const struct {
     {-1 - 0x1p-11f, -1 - 0x1p-10f}, {1 + 0x3p-11f, 1 + 0x1p-9f},  {0x3p-137f, 0x1p-135f},
     {0x1.ffcp127f, 0x1.ffcp127f},   {0x1.ffep127f, INFINITY},     {INFINITY, INFINITY}};
 
-static const GemmCase of_one = {1, 1, 1, 1, 1, false, false, 1, 0, 0, MW_TF32, MW_F32};
+static const GemmCase of_one = {16, 16, 16, 1, 1, false, false, 1, 0, 0, MW_TF32, MW_F32};
 
 /* ---- Products with more ---- */
 
@@ -538,6 +539,11 @@ static const struct {
                         {MW_SDPA_MASK_S, 0},
                         {MW_SDPA_MASK_TYPE, MW_BOOL}};
 
+/* The same of the gradients of q, k and v. */
+static const int wrong_results[][2] = {{MW_SDPA_DQ_ROW, 1},     {MW_SDPA_DK_ROW, -1},
+                                       {MW_SDPA_DV_ROW, 0},     {MW_SDPA_DQ_OFFSET, -1},
+                                       {MW_SDPA_DK_OFFSET, -4}, {MW_SDPA_DV_OFFSET, INT32_MIN}};
+
 enum { MASKED = 30 }; /* of the table: a mask that is added */
 
 /* ---- Windows ---- */
@@ -573,6 +579,8 @@ START_TEST(tf32_is_the_nearest)
         Call call = call_of_one(routine);
         MwFault fault = {0};
         bool is_host;
+        for (int k = 0; k < 2; k++)
+            memset(call.operands[k], 0, (size_t)call.bytes[k]);
         *(float *)call.operands[i % 2] = x;
         *(float *)call.operands[1 - i % 2] = 1;
         ck_assert_msg(try(&call, &is_host, &fault), "%s", fault.text);
@@ -660,6 +668,16 @@ START_TEST(extents_refuse_nonsense)
 }
 END_TEST
 
+START_TEST(extents_refuse_nonsense_of_results)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    Call call = attention_call(MW_ROUTINE_SDPA_GRAD, &attentions[_i % 2 ? MASKED : 3], MW_F32);
+    call.args[wrong_results[_i / 2][0]].i = wrong_results[_i / 2][1];
+    ck_assert(!mw_routine_extents(call.routine, call.args, bytes));
+    call_release(&call);
+}
+END_TEST
+
 /* ---- Parts of rows ---- */
 
 START_TEST(parts_of_rows_are_found_and_scattered)
@@ -734,6 +752,7 @@ int main(void)
     tcase_add_loop_test(tests, products_of_8_bits_lie_as_gpus_want_them, 0, MW_COUNT(wrong_fp8));
     tcase_add_loop_test(tests, extents_refuse_batches_of_more_than_products, 0, MW_COUNT(finished));
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
+    tcase_add_loop_test(tests, extents_refuse_nonsense_of_results, 0, 2 * MW_COUNT(wrong_results));
     tcase_add_loop_test(tests, windows_are_convolved_and_pooled, 0, WINDOWS);
     tcase_add_loop_test(tests, windows_of_16_bits_are_for_gpus, 0, WINDOWS * MW_COUNT(halves));
     tcase_add_loop_test(tests, windows_are_convolved_in_tf32, 0, WINDOWS);

@@ -167,6 +167,7 @@ static void add_attention(Builder *builder, int64_t tokens)
     args[MW_SDPA_SCALE] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = 1 / sqrt(HEAD_WIDTH)};
     args[MW_SDPA_SOFT_CAP].kind = MW_ARG_FLOAT;
     set_args(builder, &forward, args, MW_SDPA_ARGS);
+    args[MW_SDPA_DQ_ROW].i = args[MW_SDPA_DK_ROW].i = args[MW_SDPA_DV_ROW].i = width;
     set_args(builder, &backward, args, MW_SDPA_ARGS);
     MwProbe probe = {
         .kind = MW_PROBE_ATTENTION, .m = sequences * HEADS, .n = tokens, .k = HEAD_WIDTH};
