@@ -11,7 +11,8 @@ enum {
     HAS_EPILOGUES = 4,
     USES_NCCL = 8,
     KEEPS_OBJECTS = 16,
-    TAKES_BF16 = 32
+    TAKES_BF16 = 32,
+    TAKES_FP8 = 64
 };
 
 static const MwBackendInfo backends[MW_BACKEND_COUNT] = {
@@ -24,6 +25,7 @@ static const MwBackendInfo backends[MW_BACKEND_COUNT] = {
                          archive,                                                                  \
                          ((facts)&TAKES_HALVES) != 0,                                              \
                          ((facts) & (TAKES_HALVES | TAKES_BF16)) != 0,                             \
+                         ((facts)&TAKES_FP8) != 0,                                                 \
                          ((facts)&OVERLAPS) != 0,                                                  \
                          ((facts)&HAS_EPILOGUES) != 0,                                             \
                          ((facts)&USES_NCCL) != 0,                                                 \

@@ -22,6 +22,7 @@ typedef struct {
     const char *archive;
     bool takes_halves; /* gemm and attention accept operands in bf16 and f16 */
     bool takes_bf16;   /* gemm accepts operands in bf16 */
+    bool takes_fp8;    /* gemm accepts operands in e4m3 and e5m2 */
     bool overlaps;     /* collectives run while kernels run */
     /* gemm can add a bias and apply gelu_tanh or its gradient when it stores */
     bool has_epilogues;
@@ -32,6 +33,8 @@ typedef struct {
 /* The least compute capability of GPUs that kernels for cuda run on, times 10: they copy to shared
  * memory without registers (cp.async), and multiply bf16 on tensor cores. */
 enum { MW_CUDA_LEAST_CAPABILITY = 80 };
+/* The same of GPUs that multiply matrices of floats of 8 bits. */
+enum { MW_CUDA_FP8_CAPABILITY = 89 };
 
 const MwBackendInfo *mw_backend_info(MwBackendId id);
 /* The backend with that name; NULL if there is none. */

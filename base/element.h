@@ -3,6 +3,7 @@
 #ifndef MW_BASE_ELEMENT_H
 #define MW_BASE_ELEMENT_H
 
+#include "base/fp8.h"
 #include "base/half.h"
 #include "base/tensor.h"
 
@@ -24,6 +25,9 @@ static inline int64_t mw_element_integer(MwType type, const void *from, int64_t 
     case MW_BF16:
     case MW_F16:
     case MW_TF32:
+    case MW_E4M3:
+    case MW_E5M2:
+    case MW_FP8:
     case MW_TYPE_COUNT:
         break;
     }
@@ -53,6 +57,9 @@ static inline void mw_element_put_integer(MwType type, void *to, int64_t i, int6
     case MW_BF16:
     case MW_F16:
     case MW_TF32:
+    case MW_E4M3:
+    case MW_E5M2:
+    case MW_FP8:
     case MW_TYPE_COUNT:
         break;
     }
@@ -63,6 +70,8 @@ static inline double mw_element_get(MwType type, const void *from, int64_t i)
 {
     if (type == MW_F32)
         return (double)((const float *)from)[i];
+    if (mw_type_is_fp8(type))
+        return (double)mw_fp8_to_f32(type, ((const uint8_t *)from)[i]);
     if (mw_type_is_float(type))
         return (double)mw_half_to_f32(type, ((const uint16_t *)from)[i]);
     return (double)mw_element_integer(type, from, i);
@@ -73,6 +82,10 @@ static inline void mw_element_put(MwType type, void *to, int64_t i, double value
 {
     if (type == MW_F32) {
         ((float *)to)[i] = (float)value;
+        return;
+    }
+    if (mw_type_is_fp8(type)) {
+        ((uint8_t *)to)[i] = mw_fp8_from_f64(type, value);
         return;
     }
     if (mw_type_is_float(type)) {

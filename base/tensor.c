@@ -48,7 +48,8 @@ bool mw_type_parse(const char *name, MwType *type)
 
 bool mw_product_parse(const char *name, MwType *type)
 {
-    return find_name(name, type) && mw_type_is_float(mw_type_stored(*type));
+    return find_name(name, type) && mw_type_is_float(mw_type_stored(*type)) &&
+           !mw_type_is_fp8(*type);
 }
 
 MwType mw_type_stored(MwType type)
@@ -74,6 +75,16 @@ bool mw_type_is_float(MwType type)
 bool mw_type_is_half(MwType type)
 {
     return mw_type_is_float(type) && types[type].bytes == 2;
+}
+
+bool mw_type_is_fp8(MwType type)
+{
+    return mw_type_is_float(type) && types[type].bytes == 1;
+}
+
+bool mw_type_is_narrow(MwType type)
+{
+    return mw_type_is_half(type) || mw_type_is_fp8(type);
 }
 
 bool mw_type_is_integer(MwType type)

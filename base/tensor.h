@@ -34,7 +34,8 @@ const char *mw_type_name(MwType type); /* "f32", "bf16" */
 const char *mw_type_names(void);
 /* False if no type of tensors has that name. */
 bool mw_type_parse(const char *name, MwType *type);
-/* The same of what the operands of products can be: floats, and what products alone have. */
+/* The same of what the products of a model can be in: floats of more than 8 bits, and what products
+ * alone have. */
 bool mw_product_parse(const char *name, MwType *type);
 /* The type in memory of operands that a product takes as `type`: itself, if tensors have it. */
 MwType mw_type_stored(MwType type);
@@ -43,6 +44,10 @@ MwTypeKind mw_type_kind(MwType type);
 bool mw_type_is_float(MwType type);
 /* Whether elements are floats of 16 bits, with which everything computes in f32. */
 bool mw_type_is_half(MwType type);
+/* Whether elements are floats of 8 bits: what products take, and nothing else computes with. */
+bool mw_type_is_fp8(MwType type);
+/* Whether elements are floats of 16 or of 8 bits, to which f32 is rounded when it is stored. */
+bool mw_type_is_narrow(MwType type);
 bool mw_type_is_integer(MwType type);
 /* Whether elements may be indices: integers of 32 or 64 bits. */
 bool mw_type_is_index(MwType type);

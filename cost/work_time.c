@@ -66,10 +66,15 @@ static bool is_known(const MwGemm *gemm)
     return gemm->rate_flops > 0 || gemm->sizes.count;
 }
 
-/* Without figures for a type of 16 bits, those of another one count; otherwise a device computes
- * the products in f32. */
+/* The figures for floats of 8 bits are those for fp8; without them, those for bf16 count, in which
+ * devices compute that do not have them. Without figures for a type of 16 bits, those of another
+ * one count; otherwise a device computes the products in f32. */
 static const MwGemm *gemm_of(const MwDeviceModel *device, MwType type)
 {
+    if (mw_type_is_fp8(type))
+        type = MW_FP8;
+    if (type == MW_FP8 && !is_known(&device->gemm[type]))
+        type = mw_type_stored(type);
     const MwGemm *gemm = &device->gemm[type];
     if (is_known(gemm))
         return gemm;

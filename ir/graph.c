@@ -30,6 +30,7 @@ MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like)
         mw_vec_push(graph->arena, &graph->trains, like->trains.at[i]);
     graph->precision = like->precision;
     graph->loss_scale = like->loss_scale;
+    graph->fp8 = like->fp8;
     graph->roles = like->roles;
     return graph;
 }
@@ -38,6 +39,24 @@ MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like)
 MwLossScale mw_loss_scale_of(MwType precision)
 {
     return (MwLossScale){.initial = precision == MW_F16 ? 65536 : 0, .growth = 2000};
+}
+
+/* The defaults of DelayedScaling of Transformer Engine. */
+MwFp8Scaling mw_fp8_scaling_of(MwType precision)
+{
+    return (MwFp8Scaling){.history = precision == MW_FP8 ? 1024 : 0, .margin = 0};
+}
+
+MwType mw_graph_precision(const MwGraph *graph)
+{
+    return graph->precision == MW_BF16 && graph->fp8.history > 0 ? MW_FP8 : graph->precision;
+}
+
+void mw_graph_set_precision(MwGraph *graph, MwType precision)
+{
+    graph->precision = precision == MW_FP8 ? mw_type_stored(precision) : precision;
+    graph->loss_scale = mw_loss_scale_of(precision);
+    graph->fp8 = mw_fp8_scaling_of(precision);
 }
 
 MwType mw_product_type(const MwGraph *graph, MwType type)

@@ -172,6 +172,15 @@ typedef struct {
     int64_t growth; /* good steps in a row after which the scale is doubled; 0: it is never */
 } MwLossScale;
 
+/* How products take their operands as floats of 8 bits (passes/graph/quantise.c). */
+typedef struct {
+    int64_t history; /* steps whose greatest absolute value an operand is scaled by; 0: none is */
+    int64_t margin;  /* powers of two that are left free beyond that value */
+} MwFp8Scaling;
+
+#define MW_FP8_MOST_HISTORY (1 << 20)
+#define MW_FP8_MOST_MARGIN 32
+
 #define MW_LOSS_SCALE_MOST 0x1p64 /* of a scale; the least is 1 / that */
 
 /* At the end of a step `target`, the value of a WEIGHT or STATE, becomes `value`. If `value`
@@ -217,8 +226,11 @@ typedef struct {
     MW_VEC(MwTrain) trains; /* the train statements of the model; none: it is for inference */
     uint64_t source_hash;   /* of the files that it was read from; 0: of none */
     /* of contractions. A type of 16 bits is applied by the pass precision, which leaves F32 here;
-     * TF32 stays, and codegen applies it (mw_product_type) */
+     * TF32 stays, and codegen applies it (mw_product_type). FP8 is never here: it is BF16, and
+     * `fp8` */
     MwType precision;
+    /* of products in BF16, those of layers; the pass quantise applies it, and leaves none */
+    MwFp8Scaling fp8;
     /* of training; differentiate and update apply it, and it is nothing then */
     MwLossScale loss_scale;
     MwOrigin origin; /* of the nodes added next; the code that adds them sets it */
@@ -227,12 +239,19 @@ typedef struct {
 
 /* An empty graph in `arena`. `interner` must outlive it. */
 MwGraph *mw_graph_new(MwArena *arena, MwInterner *interner, const char *name);
-/* A new graph with the name, repeats, precision, scale of the loss, train statements and roles of
- * axes of `like`, without metrics. */
+/* A new graph with the name, repeats, precision, scales, train statements and roles of axes of
+ * `like`, without metrics. */
 MwGraph *mw_graph_new_like(MwArena *arena, const MwGraph *like);
 
 /* That of a model of which nothing is said but its precision. */
 MwLossScale mw_loss_scale_of(MwType precision);
+
+/* The precision that a model is said to have, FP8 among them; and has it be that, with the usual
+ * scales. */
+MwType mw_graph_precision(const MwGraph *graph);
+void mw_graph_set_precision(MwGraph *graph, MwType precision);
+/* The scaling of a model of which nothing is said but its precision. */
+MwFp8Scaling mw_fp8_scaling_of(MwType precision);
 
 /* What a contraction takes operands of `type` as. */
 MwType mw_product_type(const MwGraph *graph, MwType type);

@@ -146,6 +146,13 @@ int mw_op_counted_operand(MwOp op, MwAttrKey origin);
  * -1: there is none. */
 int mw_op_lse_operand(MwOp op);
 
+/* Whether the operator gives what a state that is one of its operands becomes after each
+ * micro-batch. */
+static inline bool mw_op_accumulates(MwOp op)
+{
+    return op == MW_OP_ACCUMULATE || op == MW_OP_ACCUMULATE_MAX;
+}
+
 /* An operator that reads or writes entries of a table; the elements of `index` are the numbers of
  * the entries. */
 typedef struct {

@@ -401,17 +401,24 @@ static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train
 
 static void print_precision(MwText *text, const MwGraph *graph)
 {
-    const MwLossScale own = graph->loss_scale, usual = mw_loss_scale_of(graph->precision);
-    const bool is_usual = own.initial == usual.initial && own.growth == usual.growth;
-    if (graph->precision == MW_F32 && is_usual)
+    const MwType precision = mw_graph_precision(graph);
+    const MwLossScale own = graph->loss_scale, usual = mw_loss_scale_of(precision);
+    const MwFp8Scaling fp8 = graph->fp8, usual_fp8 = mw_fp8_scaling_of(precision);
+    const bool scales = own.initial != usual.initial || own.growth != usual.growth;
+    const bool quantises = fp8.history != usual_fp8.history || fp8.margin != usual_fp8.margin;
+    if (precision == MW_F32 && !scales && !quantises)
         return;
-    mw_text_printf(text, "  precision %s", mw_type_name(graph->precision));
-    if (!is_usual) {
-        mw_text_add(text, "(scale = ");
+    mw_text_printf(text, "  precision %s%s", mw_type_name(precision),
+                   scales || quantises ? "(" : "");
+    if (scales) {
+        mw_text_add(text, "scale = ");
         print_float(text, own.initial);
-        mw_text_printf(text, ", growth = %lld)", (long long)own.growth);
+        mw_text_printf(text, ", growth = %lld", (long long)own.growth);
     }
-    mw_text_add(text, "\n");
+    if (quantises)
+        mw_text_printf(text, "%shistory = %lld, margin = %lld", scales ? ", " : "",
+                       (long long)fp8.history, (long long)fp8.margin);
+    mw_text_add(text, scales || quantises ? ")\n" : "\n");
 }
 
 void mw_graph_print(MwText *text, const MwGraph *graph)

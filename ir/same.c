@@ -209,6 +209,8 @@ static Digest ordered_digest(const MwGraph *graph, const Digest *values)
     mix(&digest, (uint64_t)graph->precision);
     mix_double(&digest, graph->loss_scale.initial);
     mix(&digest, (uint64_t)graph->loss_scale.growth);
+    mix(&digest, (uint64_t)graph->fp8.history);
+    mix(&digest, (uint64_t)graph->fp8.margin);
     for (int i = 0; i < graph->trains.count; i++)
         mix_train(&digest, graph, &graph->trains.at[i]);
     return digest;

@@ -79,7 +79,7 @@ DESCENT = PENALTY.but(name="descent", sizes={"descends": "true"})
 ATTENDS = PENALTY.but(name="attends", sizes={"attends": "true"})
 
 # In mixed precision losses differ from run to run of other sums: twice what rounding does to them.
-TOLERANCES = {"bf16": 2e-3, "f16": 3e-4, "tf32": 3e-4}
+TOLERANCES = {"bf16": 2e-3, "f16": 3e-4, "tf32": 3e-4, "fp8": 4e-3}
 
 # Another way to train: unlike Adam's, its losses follow the size of the gradients.
 SGD = "sgd(lr = 0.1, momentum = 0.9)"
@@ -268,7 +268,7 @@ def read_tensor(path):
 
 
 SAFETENSORS_CODES = {"F32": "f", "F64": "d", "I32": "i", "I64": "q", "I8": "b", "U8": "B", "BOOL": "?",
-                     "BF16": "H", "F16": "e"}
+                     "BF16": "H", "F16": "e", "F8_E4M3": "B", "F8_E5M2": "B"}
 
 
 def read_safetensors(path):

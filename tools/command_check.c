@@ -10,7 +10,7 @@ int mw_command_check(int argc, char **argv)
     MwSession session;
     mw_session_begin(&session, &command, argc, argv);
     MwPipelineOptions *pipeline = &session.options.pipeline;
-    const MwPass last = MW_PASS_update; /* the passes after it need a cluster */
+    const MwPass last = MW_PASS_quantise; /* the passes after it need a cluster */
     if (pipeline->stop_after > last)
         pipeline->stop_after = last;
     if (mw_session_load_model(&session) && mw_session_run_passes(&session) &&

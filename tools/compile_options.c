@@ -49,7 +49,7 @@ enum { GROUP_MODEL = 1, GROUP_PLAN, GROUP_RESULT, GROUP_DEBUG };
 
 static const struct argp_option model_options[] = {
     {NULL, 'D', "SIZE=VALUE", 0, "Override a size of the model", GROUP_MODEL},
-    {"precision", OPTION_PRECISION, "f32|tf32|bf16|f16", 0,
+    {"precision", OPTION_PRECISION, "f32|tf32|bf16|f16|fp8", 0,
      "What contractions and attention run in (as the model says)", GROUP_MODEL},
     {"dump-after", OPTION_DUMP_AFTER, "PASS", 0,
      "Print the graph after PASS, as a .graph file, on standard output", GROUP_DEBUG},
@@ -208,7 +208,7 @@ static MwType parse_precision(struct argp_state *state, const char *text)
 {
     MwType type;
     if (!mw_product_parse(text, &type))
-        argp_error(state, "a precision is f32, tf32, bf16 or f16, not '%s'", text);
+        argp_error(state, "a precision is f32, tf32, bf16, f16 or fp8, not '%s'", text);
     return type;
 }
 

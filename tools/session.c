@@ -63,10 +63,8 @@ bool mw_session_load_model(MwSession *session)
     if (!graph)
         return false;
     session->command.model_hash = hash_text(options->arena, graph->source_hash);
-    if (options->has_precision && options->precision != graph->precision) {
-        graph->precision = options->precision;
-        graph->loss_scale = mw_loss_scale_of(graph->precision);
-    }
+    if (options->has_precision && options->precision != mw_graph_precision(graph))
+        mw_graph_set_precision(graph, options->precision);
     return mw_graph_check_model(graph, session->diags);
 }
 

@@ -20,7 +20,8 @@ MwGemmCall mw_gemm_call(const MwLegal *legal, const MwNode *node)
                                           *mw_legal_operand_tensor(legal, node, k)};
     const MwTensor *result = mw_legal_result_tensor(legal, node);
     MW_ASSERT(mw_contract_plan(&einsum, operands, result, &call));
-    call.args[MW_GEMM_TYPE] = mw_product_type(legal->graph, operands[0].tensor.type);
+    for (int i = MW_GEMM_TYPE; i <= MW_GEMM_B_TYPE; i++)
+        call.args[i] = mw_product_type(legal->graph, (MwType)call.args[i]);
     return call;
 }
 

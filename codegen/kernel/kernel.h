@@ -42,8 +42,8 @@ typedef enum {
 } MwLevel;
 
 /* Types of scalars inside kernels; base/types.def says which one a type of tensors has. Floats of
- * 16 bits are types of storage: they are loaded to and stored from f32. So are integers of 8 bits,
- * which are i32 in a kernel, but every operator brings its result back to their range. */
+ * 16 and 8 bits are types of storage: they are loaded to and stored from f32. So are integers of 8
+ * bits, which are i32 in a kernel, but every operator brings its result back to their range. */
 typedef enum {
     MW_SCALAR_F32,
     MW_SCALAR_F64,

@@ -266,8 +266,11 @@ bool mw_contract_plan(const MwEinsum *einsum, const MwContractOperand operands[2
             return false;
     Loops loops;
     const int64_t offset[2] = {operands[0].layout.offset, operands[1].layout.offset};
-    gemm->args[MW_GEMM_TYPE] = operands[0].tensor.type;
+    if (!find_loops(&atoms, &loops) ||
+        !(fill_args(&loops, offset, false, gemm) || fill_args(&loops, offset, true, gemm)))
+        return false;
+    gemm->args[MW_GEMM_TYPE] = operands[gemm->swaps].tensor.type;
+    gemm->args[MW_GEMM_B_TYPE] = operands[!gemm->swaps].tensor.type;
     gemm->args[MW_GEMM_C_TYPE] = result->type;
-    return find_loops(&atoms, &loops) &&
-           (fill_args(&loops, offset, false, gemm) || fill_args(&loops, offset, true, gemm));
+    return true;
 }

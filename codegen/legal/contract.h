@@ -24,7 +24,7 @@ typedef struct {
     MwTensor tensor;
 } MwContractOperand;
 
-/* Fills the arguments of the GEMM and the loops around it; the types are those of operand 0 and
+/* Fills the arguments of the GEMM and the loops around it; the types are those of the operands and
  * of the result. False if the layouts of the operands or the order of the result's letters do
  * not allow it, or if a letter is in one operand only. It always succeeds with operands that are
  * dense in the order of mw_contract_order. */

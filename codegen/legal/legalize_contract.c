@@ -182,22 +182,85 @@ static MwValueId add_ordered_einsum(MwLegalizer *l, Contraction *c)
 }
 
 /* Chooses the types of the GEMM: with operands in a type of 16 bits the result is of that type or
- * f32, with operands in f32 it is f32. */
+ * f32, with operands in f32 it is f32. Those of 8 bits have their numbers in bf16 too. */
 static void choose_types(const MwLegalizer *l, Contraction *c)
 {
-    const MwType type = mw_legal_tensor(l, c->operands[0])->type;
+    MwType type[2];
+    for (int k = 0; k < 2; k++) {
+        type[k] = mw_legal_tensor(l, c->operands[k])->type;
+        type[k] = mw_type_is_fp8(type[k]) ? MW_BF16 : type[k];
+    }
     const MwBackendInfo *backend = l->legal->backend;
-    const bool is_taken =
-        type == MW_BF16 ? backend->takes_bf16 : mw_type_is_half(type) && backend->takes_halves;
-    const bool is_narrow = is_taken && mw_legal_tensor(l, c->operands[1])->type == type;
-    c->taken = is_narrow ? type : MW_F32;
+    const bool is_taken = type[0] == MW_BF16 ? backend->takes_bf16
+                                             : mw_type_is_half(type[0]) && backend->takes_halves;
+    const bool is_narrow = is_taken && type[1] == type[0];
+    c->taken = is_narrow ? type[0] : MW_F32;
     c->result.type = is_narrow ? c->type : MW_F32;
+}
+
+/* ---- Floats of 8 bits ---- */
+
+static bool fits_gemm_as_it_is(const MwLegalizer *l, const Contraction *c)
+{
+    MwContractOperand operands[2];
+    MwKernelArg args[MW_GEMM_ARGS] = {0};
+    MwGemmCall gemm;
+    for (int k = 0; k < 2; k++)
+        operands[k] = (MwContractOperand){mw_legal_view(l, c->operands[k])->layout,
+                                          *mw_legal_tensor(l, c->operands[k])};
+    if (!mw_contract_plan(&c->einsum, operands, &c->result, &gemm))
+        return false;
+    for (int i = 0; i < MW_GEMM_ALPHA; i++)
+        args[i].i = gemm.args[i];
+    return mw_gemm_takes_fp8(args);
+}
+
+/* Puts the letters that are summed over last in operand k, and stores it so. */
+static void turn_operand(MwLegalizer *l, Contraction *c, int k)
+{
+    int8_t order[MW_MAX_RANK * 2], turned[MW_MAX_RANK * 2];
+    const int count = mw_contract_order(&c->einsum, k, order);
+    int at = 0;
+    for (int is_summed = 0; is_summed < 2; is_summed++)
+        for (int i = 0; i < count; i++)
+            if ((mw_contract_uses(&c->einsum, order[i]) == 3) == is_summed)
+                turned[at++] = order[i];
+    permute_operand(l, c, k, turned);
+    c->operands[k] = mw_legal_dense(l, c->operands[k], mw_legal_tensor(l, c->operands[k])->type);
+}
+
+/* Whether the backend multiplies the operands, floats of 8 bits, as they are or with one of them or
+ * both turned; `*product` is that product then. */
+static bool multiply_fp8(MwLegalizer *l, const Contraction *c, MwValueId *product)
+{
+    for (int turned = 0; turned < 4; turned++) {
+        Contraction tried = *c;
+        for (int k = 0; k < 2; k++)
+            if (turned >> k & 1)
+                turn_operand(l, &tried, k);
+        if (fits_gemm_as_it_is(l, &tried)) {
+            *product = add_einsum(l, &tried);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_fp8(const MwLegalizer *l, const Contraction *c)
+{
+    const MwType a = mw_legal_tensor(l, c->operands[0])->type;
+    const MwType b = mw_legal_tensor(l, c->operands[1])->type;
+    return mw_type_is_fp8(a) && mw_type_is_fp8(b) && (a == MW_E4M3 || b == MW_E4M3) &&
+           (c->type == MW_BF16 || c->type == MW_F32);
 }
 
 static MwValueId contract(MwLegalizer *l, Contraction *c)
 {
+    MwValueId product;
     if (is_element_wise(c))
         return multiply_and_sum(l, c);
+    if (l->legal->backend->takes_fp8 && is_fp8(l, c) && multiply_fp8(l, c, &product))
+        return product;
     choose_types(l, c);
     for (int k = 0; k < 2; k++)
         c->operands[k] = mw_legal_cast(l, c->operands[k], c->taken);

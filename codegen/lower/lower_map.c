@@ -16,7 +16,7 @@ void mw_lower_cast(MwLower *l)
 {
     const MwType from = mw_lower_operand_tensor(l, 0)->type;
     const MwType to = mw_lower_result_tensor(l, 0)->type;
-    const bool rounds = mw_type_is_half(to) && from != to;
+    const bool rounds = mw_type_is_narrow(to) && from != to;
     const char *text = "$0";
     if (rounds)
         text = mw_arena_printf(l->kernel->arena, "mw_round_%s((float)$0)", mw_type_name(to));

@@ -101,7 +101,8 @@ static MwWork gemm_work(const MwEmitter *e, const MwGemmUnit *gemm, MwRoutine ro
     const MwGemmCall *call = &gemm->call;
     const double batch = (double)(call->args[MW_GEMM_BATCH0] * call->args[MW_GEMM_BATCH1]);
     const double m = (double)call->m, n = (double)call->n, k = (double)call->k;
-    const double read = mw_type_bytes((MwType)call->args[MW_GEMM_TYPE]) * (m * k + k * n);
+    const double read = mw_type_bytes((MwType)call->args[MW_GEMM_TYPE]) * m * k +
+                        mw_type_bytes((MwType)call->args[MW_GEMM_B_TYPE]) * k * n;
     const int matrices = 1 + (gemm->accumulate != NULL) + (x->aux != 0);
     const double vector = x->bias ? n : x->sums ? (x->summed ? n : m) : 0;
     return (MwWork){.kind = MW_WORK_GEMM,

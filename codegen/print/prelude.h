@@ -59,6 +59,15 @@ static inline float mw_round_bf16(float value)
     return mw_from_bf16(mw_to_bf16(value));
 }
 
+/* The power of two of the operator scale_to: the exponent of a quotient. */
+static inline float mw_scale_to(float top, float old, float most)
+{
+    float power = mw_bits_f32(mw_f32_bits(most / top) & 0x7f800000u);
+    power = power > 0x1p-60f ? power : 0x1p-60f;
+    power = power < 0x1p+60f ? power : 0x1p+60f;
+    return (top > 0) & (top < INFINITY) ? power : old;
+}
+
 /* Floats to integers: the fraction is dropped, what is too great or too small becomes the last
  * value of the type, and NaN 0. */
 static inline int32_t mw_to_i32(float x)
@@ -125,6 +134,63 @@ static inline float mw_end_f16(float value)
 static inline float mw_round_f16(float value)
 {
     return mw_from_f16(mw_to_f16(value));
+}
+
+/* Floats of 8 bits. Numbers beyond the last become the last; NaN stays NaN. E5M2 is the upper half
+ * of f16. */
+#ifndef mw_from_e4m3
+static inline float mw_from_e4m3(uint8_t byte)
+{
+    uint32_t bits = mw_f32_bits(mw_bits_f32((uint32_t)(byte & 0x7fu) << 20) * 0x1p+120f);
+    bits = (byte & 0x7fu) == 0x7fu ? 0x7fc00000u : bits;
+    return mw_bits_f32(bits | (uint32_t)(byte & 0x80u) << 24);
+}
+#endif
+
+#ifndef mw_from_e5m2
+static inline float mw_from_e5m2(uint8_t byte)
+{
+    return mw_from_f16((uint16_t)(byte << 8));
+}
+#endif
+
+/* Rounds to nearest, ties to even. Below 2^-6 the numbers of E4M3 are multiples of 2^-9, as those
+ * of f32 are from 2^14 on. */
+#ifndef mw_to_e4m3
+static inline uint8_t mw_to_e4m3(float value)
+{
+    uint32_t bits = mw_f32_bits(value) & 0x7fffffffu;
+    uint32_t small = mw_f32_bits(mw_bits_f32(bits) + 0x1p+14f) - (141u << 23);
+    uint32_t byte = (bits - (120u << 23) + 0x7ffffu + (bits >> 20 & 1)) >> 20;
+    byte = bits < 121u << 23 ? small : byte;
+    byte = bits >= 0x43e00000u ? 0x7eu : byte;
+    byte = bits > 0x7f800000u ? 0x7fu : byte;
+    return (uint8_t)(byte | (mw_f32_bits(value) >> 24 & 0x80u));
+}
+#endif
+
+/* The same: below 2^-14, multiples of 2^-16, as those of f32 are from 2^7 on. */
+#ifndef mw_to_e5m2
+static inline uint8_t mw_to_e5m2(float value)
+{
+    uint32_t bits = mw_f32_bits(value) & 0x7fffffffu;
+    uint32_t small = mw_f32_bits(mw_bits_f32(bits) + 0x1p+7f) - (134u << 23);
+    uint32_t byte = (bits - (112u << 23) + 0xfffffu + (bits >> 21 & 1)) >> 21;
+    byte = bits < 113u << 23 ? small : byte;
+    byte = bits >= 0x47600000u ? 0x7bu : byte;
+    byte = bits > 0x7f800000u ? 0x7fu : byte;
+    return (uint8_t)(byte | (mw_f32_bits(value) >> 24 & 0x80u));
+}
+#endif
+
+static inline float mw_round_e4m3(float value)
+{
+    return mw_from_e4m3(mw_to_e4m3(value));
+}
+
+static inline float mw_round_e5m2(float value)
+{
+    return mw_from_e5m2(mw_to_e5m2(value));
 }
 
 static inline float mw_fold_sum_f32(float *lane)

@@ -209,7 +209,7 @@ static const char *load_text(const MwPrinter *p, const MwKernelInstr *instr)
         return mw_arena_printf(p->out->arena, "x%d%s", (int)(instr - p->nest->instrs.at), p->lane);
     const char *place = mw_print_place(p, instr);
     MwType type = p->kernel->operands.at[instr->operand].type;
-    if (mw_type_is_half(type))
+    if (mw_type_is_narrow(type))
         return mw_arena_printf(p->out->arena, "mw_from_%s(%s)", mw_type_name(type), place);
     if (type == MW_BOOL)
         return mw_arena_printf(p->out->arena, "%s != 0", place);
@@ -274,7 +274,7 @@ static void print_effect(MwPrinter *p, const MwKernelInstr *instr)
     int value = instr->inputs[0].index;
     const bool is_guarded = mw_print_guard(p, instr);
     const bool adds = instr->op != MW_KERNEL_STORE;
-    if (!mw_type_is_half(type))
+    if (!mw_type_is_narrow(type))
         mw_print_line(p, adds ? "%s += v%d;" : "%s = v%d;", place, value);
     else if (adds)
         mw_print_line(p, "%s = mw_to_%s(mw_from_%s(%s) + v%d);", place, name, name, place, value);

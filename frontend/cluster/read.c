@@ -168,7 +168,7 @@ static bool read_gemm_type(MwClusterReader *reader, MwType *type)
         return true;
     }
     mw_diag_error(reader->diags, reader->token.span,
-                  "expected the type of the products: f32, tf32, bf16 or f16");
+                  "expected the type of the products: f32, tf32, bf16, f16 or fp8");
     return false;
 }
 

@@ -182,27 +182,53 @@ static void scale_error(MwExpander *ex, const MwCall *call, int k, const char *w
                     call->callee, what);
 }
 
-/* Reads what the brackets after a precision say. */
-static void read_loss_scale(MwExpander *ex, const MwExpr *expr, MwLossScale *scale)
+static void read_loss_scale(MwExpander *ex, MwCall *call, int first, MwLossScale *scale)
 {
-    enum { SCALE, GROWTH };
+    const int initial = first, growth = first + 1;
+    if (mw_call_has(call, initial) &&
+        mw_want_number(ex, call->given[initial].term, mw_call_want(ex, call, initial),
+                       &scale->initial) &&
+        scale->initial != 0 &&
+        !(scale->initial >= 1 / MW_LOSS_SCALE_MOST && scale->initial <= MW_LOSS_SCALE_MOST))
+        scale_error(ex, call, initial, "0, or from 2 ** -64 to 2 ** 64");
+    if (mw_call_has(call, growth) &&
+        mw_want_int(ex, call->given[growth].term, mw_call_want(ex, call, growth), &scale->growth) &&
+        (scale->growth < 0 || scale->growth > INT32_MAX))
+        scale_error(ex, call, growth, "a number of steps");
+}
+
+static void read_fp8_scaling(MwExpander *ex, MwCall *call, int first, MwFp8Scaling *fp8)
+{
+    const int history = first, margin = first + 1;
+    if (mw_call_has(call, history) &&
+        mw_want_int(ex, call->given[history].term, mw_call_want(ex, call, history),
+                    &fp8->history) &&
+        (fp8->history < 1 || fp8->history > MW_FP8_MOST_HISTORY))
+        scale_error(ex, call, history, "a number of steps, from 1 to 1048576");
+    if (mw_call_has(call, margin) &&
+        mw_want_int(ex, call->given[margin].term, mw_call_want(ex, call, margin), &fp8->margin) &&
+        (fp8->margin < 0 || fp8->margin > MW_FP8_MOST_MARGIN))
+        scale_error(ex, call, margin, "from 0 to 32");
+}
+
+/* Reads what the brackets after a precision say. */
+static void read_scales(MwExpander *ex, const MwExpr *expr)
+{
+    enum { SCALE, GROWTH, HISTORY, MARGIN };
     MwFormal formals[MW_MAX_FORMALS];
     MwCall call = {.site = {expr->span, mw_one_value()},
                    .callee = expr->call.callee.text,
                    .formals = formals,
-                   .formal_count = mw_signature_parse(ex, "scale? growth?", formals)};
+                   .formal_count =
+                       mw_signature_parse(ex, "scale? growth? history? margin?", formals)};
     if (!mw_eval_call(ex, &call, &expr->call.args))
         return;
-    if (mw_call_has(&call, SCALE) &&
-        mw_want_number(ex, call.given[SCALE].term, mw_call_want(ex, &call, SCALE),
-                       &scale->initial) &&
-        scale->initial != 0 &&
-        !(scale->initial >= 1 / MW_LOSS_SCALE_MOST && scale->initial <= MW_LOSS_SCALE_MOST))
-        scale_error(ex, &call, SCALE, "0, or from 2 ** -64 to 2 ** 64");
-    if (mw_call_has(&call, GROWTH) &&
-        mw_want_int(ex, call.given[GROWTH].term, mw_call_want(ex, &call, GROWTH), &scale->growth) &&
-        (scale->growth < 0 || scale->growth > INT32_MAX))
-        scale_error(ex, &call, GROWTH, "a number of steps");
+    read_loss_scale(ex, &call, SCALE, &ex->graph->loss_scale);
+    read_fp8_scaling(ex, &call, HISTORY, &ex->graph->fp8);
+    for (int k = HISTORY; k <= MARGIN && ex->graph->precision == MW_F16; k++)
+        if (mw_call_has(&call, k))
+            mw_expand_error(ex, call.given[k].span, "'%s' is of fp8, not of f16",
+                            call.formals[k].name);
 }
 
 void mw_statement_precision(MwExpander *ex, const MwStatement *statement)
@@ -211,19 +237,17 @@ void mw_statement_precision(MwExpander *ex, const MwStatement *statement)
     const char *name = expr->kind == MW_EXPR_NAME   ? expr->text
                        : expr->kind == MW_EXPR_CALL ? expr->call.callee.text
                                                     : "";
-    MwGraph *graph = ex->graph;
     MwType type = MW_F32;
     if (ex->precision.source) {
         mw_expand_note(ex, ex->precision, "the first is here");
         mw_expand_error(ex, statement->span, "a model has one precision");
     } else if (!mw_product_parse(name, &type)) {
-        mw_expand_error(ex, statement->span, "a precision is f32, tf32, bf16 or f16%s%s%s",
+        mw_expand_error(ex, statement->span, "a precision is f32, tf32, bf16, f16 or fp8%s%s%s",
                         *name ? ", not '" : "", name, *name ? "'" : "");
     } else {
         ex->precision = statement->span;
-        graph->precision = type;
-        graph->loss_scale = mw_loss_scale_of(graph->precision);
+        mw_graph_set_precision(ex->graph, type);
         if (expr->kind == MW_EXPR_CALL)
-            read_loss_scale(ex, expr, &graph->loss_scale);
+            read_scales(ex, expr);
     }
 }

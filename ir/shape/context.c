@@ -93,11 +93,21 @@ bool mw_shape_want_rank(MwShapeContext *context, int k, int rank, const char *di
                          mw_shape_text(context, operand));
 }
 
+bool mw_shape_want_computed(MwShapeContext *context, int k)
+{
+    const MwTensor *operand = mw_shape_operand(context, k);
+    if (!mw_type_is_fp8(operand->type))
+        return true;
+    mw_shape_fail(context, "does not compute with floats of 8 bits, such as %s",
+                  mw_shape_text(context, operand));
+    return mw_shape_note(context, "cast it, for instance cast(x, bf16)");
+}
+
 bool mw_shape_want_float(MwShapeContext *context, int k)
 {
     const MwTensor *operand = mw_shape_operand(context, k);
     if (mw_type_is_float(operand->type))
-        return true;
+        return mw_shape_want_computed(context, k);
     return mw_shape_fail(context, "needs a floating-point type for %s, not %s",
                          mw_shape_operand_name(context, k), mw_shape_text(context, operand));
 }

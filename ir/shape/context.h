@@ -38,6 +38,9 @@ bool mw_shape_want_axis(MwShapeContext *context, MwAttrKey key, const MwTensor *
 bool mw_shape_want_rank(MwShapeContext *context, int k, int rank, const char *dims);
 /* Numbers whose sum the type may hold: no bools, and no integers of 8 bits. */
 bool mw_shape_want_addable(MwShapeContext *context, int k);
+/* A type that operators compute with: no floats of 8 bits. */
+bool mw_shape_want_computed(MwShapeContext *context, int k);
+/* A floating-point type that operators compute with. */
 bool mw_shape_want_float(MwShapeContext *context, int k);
 bool mw_shape_want_same_types(MwShapeContext *context, int from, int to);
 /* Operand `k` must have the shape of operand `like`, and if `typed` its type. */

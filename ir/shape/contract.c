@@ -27,6 +27,32 @@ static bool bind_sizes(MwShapeContext *context, const MwEinsum *einsum, int k, i
     return true;
 }
 
+/* A product of floats of 8 bits, which may differ, gives the type that it says. */
+static bool product_of_fp8(MwShapeContext *context, MwType *type)
+{
+    const int64_t given = mw_shape_int(context, MW_ATTR_TYPE);
+    *type = (MwType)given;
+    if (given == MW_F32 || given == MW_BF16)
+        return true;
+    mw_shape_fail(context, "of floats of 8 bits gives bf16 or f32, not %s",
+                  given == MW_TYPE_NOT_GIVEN ? "these" : mw_type_name((MwType)given));
+    return mw_shape_note(context,
+                         "say which, for instance einsum(\"ij,jk->ik\", a, b, type = bf16)");
+}
+
+static bool product_type(MwShapeContext *context, MwType *type)
+{
+    const int count = context->query->operand_count;
+    if (count == 2 && mw_type_is_fp8(mw_shape_operand(context, 0)->type) &&
+        mw_type_is_fp8(mw_shape_operand(context, 1)->type))
+        return product_of_fp8(context, type);
+    for (int k = 0; k < count; k++)
+        if (!mw_shape_want_float(context, k))
+            return false;
+    *type = mw_shape_operand(context, 0)->type;
+    return mw_shape_want_same_types(context, 0, count) && mw_shape_sum_type(context, type);
+}
+
 bool mw_shape_einsum(MwShapeContext *context)
 {
     const char *equation = mw_shape_attr(context, MW_ATTR_EQUATION)->text;
@@ -41,12 +67,10 @@ bool mw_shape_einsum(MwShapeContext *context)
                              einsum.operand_count, context->query->operand_count);
     int64_t size[MW_EINSUM_MAX_LETTERS] = {0};
     for (int k = 0; k < einsum.operand_count; k++)
-        if (!mw_shape_want_float(context, k) || !bind_sizes(context, &einsum, k, size))
+        if (!bind_sizes(context, &einsum, k, size))
             return false;
-    if (!mw_shape_want_same_types(context, 0, einsum.operand_count))
-        return false;
-    MwTensor result = mw_tensor_scalar(mw_shape_operand(context, 0)->type);
-    if (!mw_shape_sum_type(context, &result.type))
+    MwTensor result = mw_tensor_scalar(MW_F32);
+    if (!product_type(context, &result.type))
         return false;
     for (int d = 0; d < einsum.result_rank; d++)
         result.dim[result.rank++] = size[einsum.result[d]];

@@ -14,11 +14,14 @@ bool mw_shape_map(MwShapeContext *context)
 
 bool mw_shape_map_number(MwShapeContext *context)
 {
-    for (int k = 0; k < context->query->operand_count; k++)
+    for (int k = 0; k < context->query->operand_count; k++) {
         if (mw_shape_operand(context, k)->type == MW_BOOL)
             return mw_shape_fail(context, "needs numbers, but %s is %s",
                                  mw_shape_operand_name(context, k),
                                  mw_shape_text(context, mw_shape_operand(context, k)));
+        if (!mw_shape_want_computed(context, k))
+            return false;
+    }
     return mw_shape_map(context);
 }
 

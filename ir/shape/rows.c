@@ -24,8 +24,9 @@ bool mw_shape_reduce(MwShapeContext *context)
     const MwTensor *operand = mw_shape_operand(context, 0);
     if (operand->type == MW_BOOL)
         return mw_shape_fail(context, "needs numbers, not %s", mw_shape_text(context, operand));
-    if (mw_op_info(context->query->op)->combine == MW_COMBINE_SUM &&
-        !mw_shape_want_addable(context, 0))
+    if (mw_op_info(context->query->op)->combine == MW_COMBINE_SUM
+            ? !mw_shape_want_addable(context, 0)
+            : !mw_shape_want_computed(context, 0))
         return false;
     if (!check_axes(context, operand))
         return false;

@@ -19,9 +19,11 @@ void mw_gradient_none(MwGradient *g)
                   mw_op_info(g->node.op)->name);
 }
 
-static bool is_float(const MwGraph *graph, MwValueId value)
+/* Floats of 8 bits have no gradient: nothing could add it up. */
+static bool has_gradient(const MwGraph *graph, MwValueId value)
 {
-    return mw_type_is_float(mw_value_tensor(graph, value)->type);
+    const MwType type = mw_value_tensor(graph, value)->type;
+    return mw_type_is_float(type) && !mw_type_is_fp8(type);
 }
 
 /* [values] whether a value is a function of one of `by`, through floating-point values alone, or is
@@ -39,7 +41,8 @@ static bool *find_dependent(const MwDifferentiator *d)
                 any |= dependent[node->operands[k].index];
             for (int k = 0; k < node->result_count; k++) {
                 MwValueId result = {node->first_result + k};
-                dependent[result.index] |= (any || d->by[result.index]) && is_float(graph, result);
+                dependent[result.index] |=
+                    (any || d->by[result.index]) && has_gradient(graph, result);
             }
         }
     } while (mw_loops_carry_on(&d->loops, graph, dependent));

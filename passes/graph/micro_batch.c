@@ -7,7 +7,8 @@
  *      micro-batch; operators that count positions get the shape of the whole. A sum over the
  *      batch that is used once per step (a gradient, a metric, an output) is accumulated: a
  *      state NAME.so_far, zero when the step begins, takes NAME.total = NAME.so_far + NAME after
- *      every micro-batch, and the update phase uses the total. Nodes that depend on such a total
+ *      every micro-batch, and the update phase uses the total; the greatest element is, too, by
+ *      accumulate_max. Nodes that depend on such a total
  *      move to the update phase. Outputs that are not split leave the model in the update phase;
  *      with one micro-batch this is the only change.
  * Invariant: metrics and gradients are those of the whole batch, up to the order of sums. The
@@ -21,6 +22,7 @@
 #include "ir/rewrite.h"
 #include "passes/pass.h"
 
+#include <float.h>
 #include <string.h>
 
 typedef struct {
@@ -209,23 +211,28 @@ static void emit_input(MicroBatch *m, const MwNode *node)
         mw_node_result(m->rewrite.to, mw_build_node(m->rewrite.to, &spec), 0);
 }
 
-/* The sum of `value` over all micro-batches, in f32 if the value is a float of 16 bits. */
-static MwValueId accumulate(MicroBatch *m, MwValueId value)
+/* The sum of `value` over all micro-batches, in f32 if the value is a float of 16 bits; or the
+ * greatest. */
+static MwValueId accumulate(MicroBatch *m, MwValueId value, MwMicroKind kind)
 {
+    const bool is_sum = kind == MW_MICRO_PARTIAL;
     MwGraph *to = m->rewrite.to;
     MwTensor tensor = *mw_value_tensor(to, value);
     const char *name = mw_value(to, value)->name;
-    if (mw_type_is_half(tensor.type))
+    if (is_sum && mw_type_is_half(tensor.type))
         tensor.type = MW_F32;
-    MwAttr init = mw_attr_text(MW_ATTR_INIT, mw_intern(to->interner, "zeros"));
+    const MwAttr attrs[] = {
+        mw_attr_text(MW_ATTR_INIT, mw_intern(to->interner, is_sum ? "zeros" : "constant")),
+        mw_attr_float(MW_ATTR_VALUE, is_sum ? 0 : -(double)FLT_MAX)};
     MwNodeSpec state = {.op = MW_OP_STATE,
-                        .attrs = &init,
-                        .attr_count = 1,
+                        .attrs = attrs,
+                        .attr_count = MW_COUNT(attrs),
                         .given = &tensor,
                         .name = mw_arena_printf(to->arena, "%s.so_far", name)};
     MwValueId accumulator = mw_node_result(to, mw_build_node(to, &state), 0);
     MwValueId addend = mw_build_cast(to, value, tensor.type);
-    MwValueId total = mw_build(to, mw_arena_printf(to->arena, "%s.total", name), MW_OP_ACCUMULATE,
+    MwValueId total = mw_build(to, mw_arena_printf(to->arena, "%s.total", name),
+                               is_sum ? MW_OP_ACCUMULATE : MW_OP_ACCUMULATE_MAX,
                                (MwValueId[]){accumulator, addend}, 2, NULL, 0);
     mw_vec_push(to->arena, &to->assigns, ((MwAssign){accumulator, total}));
     return total;
@@ -255,8 +262,9 @@ static void emit_early(MicroBatch *m, MwNodeId id)
     else
         mw_rewrite_copy(&m->rewrite, node);
     for (int v = node->first_result; v < node->first_result + node->result_count; v++)
-        if (m->is_used_late[v] && m->state[v].kind == MW_MICRO_PARTIAL)
-            m->total[v] = accumulate(m, m->rewrite.value[v]);
+        if (m->is_used_late[v] &&
+            (m->state[v].kind == MW_MICRO_PARTIAL || m->state[v].kind == MW_MICRO_GREATEST))
+            m->total[v] = accumulate(m, m->rewrite.value[v], m->state[v].kind);
 }
 
 /* Makes every later use of an accumulated term use its total. */

@@ -5,9 +5,10 @@
  * Out: a state for each value.
  *
  * An operator on slices of the batch gives slices, or if it sums over the batch, a term of a
- * sum. A linear operator on terms gives terms (the `linear` column of ir/ops.def). Any other
- * operator on terms needs their sum, so it waits until all micro-batches are done, and so do its
- * users. An operator that would have to wait but also works on slices is an error.
+ * sum, or if it takes the maximum of floats, that of the slice. A linear operator on terms gives
+ * terms (the `linear` column of ir/ops.def). Any other operator on terms needs their sum, and one
+ * on maxima needs the greatest, so it waits until all micro-batches are done, and so do its users.
+ * An operator that would have to wait but also works on slices is an error.
  *
  * What a step of a loop takes over has the state of what the step before leaves: where a loop
  * begins with a value that is the same for all of the batch (zeros), its first step takes slices of
@@ -151,7 +152,7 @@ static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwSh
     for (int k = 0; k < node->operand_count; k++) {
         MwMicroState state = operand_state(a, node, k);
         const char *name = operand_text(a, node, k);
-        if (state.kind == MW_MICRO_PARTIAL || state.kind == MW_MICRO_LATE)
+        if (state.kind != MW_MICRO_WHOLE && state.kind != MW_MICRO_SPLIT)
             return fail(a, node, "combines parts of the batch with %s, which depends on all of it",
                         name);
         if (state.kind == MW_MICRO_WHOLE) {
@@ -178,6 +179,19 @@ static bool check_cut_operands(const Analysis *a, const MwNode *node, const MwSh
     return true;
 }
 
+/* What a node that goes over the whole batch gives for a slice of it; LATE: nothing of use. A step
+ * of a loop cannot wait for a maximum. */
+static MwMicroKind kind_of_whole(const Analysis *a, const MwNode *node)
+{
+    const MwCombine combine = mw_op_info(node->op)->combine;
+    const bool is_float = mw_type_is_float(a->graph->values.at[node->first_result].tensor.type);
+    if (combine == MW_COMBINE_SUM)
+        return MW_MICRO_PARTIAL;
+    return combine == MW_COMBINE_MAX && is_float && a->loops.of_node[node - a->graph->nodes.at] < 0
+               ? MW_MICRO_GREATEST
+               : MW_MICRO_LATE;
+}
+
 /* Analyses a node with operands that are cut by micro-batches. Returns false if it cannot be
  * cut. */
 static bool analyse_cut(const Analysis *a, const MwNode *node, const MwShardingRule *rule)
@@ -188,9 +202,10 @@ static bool analyse_cut(const Analysis *a, const MwNode *node, const MwShardingR
     for (int k = 0; k < node->result_count; k++) {
         int result = node->first_result + k;
         int dim = mw_micro_dim(&rule->results[k], a->graph->values.at[result].tensor.rank, factor);
-        if (dim < 0 && mw_op_info(node->op)->combine != MW_COMBINE_SUM)
+        const MwMicroKind whole = kind_of_whole(a, node);
+        if (dim < 0 && whole == MW_MICRO_LATE)
             return fail(a, node, "goes over the whole batch, and is no sum over it");
-        a->state[result] = dim < 0 ? (MwMicroState){.kind = MW_MICRO_PARTIAL}
+        a->state[result] = dim < 0 ? (MwMicroState){.kind = whole}
                                    : (MwMicroState){.kind = MW_MICRO_SPLIT, .dim = dim};
     }
     return true;
@@ -244,6 +259,8 @@ static bool analyse_node(const Analysis *a, MwNodeId id)
     }
     int cut = count_operands(a, node, MW_MICRO_SPLIT);
     int partial = count_operands(a, node, MW_MICRO_PARTIAL);
+    const int late =
+        count_operands(a, node, MW_MICRO_LATE) + count_operands(a, node, MW_MICRO_GREATEST);
     if (node->phase == MW_PHASE_UPDATE) {
         if (cut > 0)
             return fail(a, node, "runs once a step, but works on the batch itself");
@@ -253,9 +270,9 @@ static bool analyse_node(const Analysis *a, MwNodeId id)
         MwShardingRule rule = mw_sharding_rule(a->arena, a->graph, id);
         return analyse_cut(a, node, &rule);
     }
-    if (partial > 0 && !count_operands(a, node, MW_MICRO_LATE) && carries_terms(a, node, partial))
+    if (partial > 0 && late == 0 && carries_terms(a, node, partial))
         return set_results(a, node, MW_MICRO_PARTIAL);
-    if (partial == 0 && !count_operands(a, node, MW_MICRO_LATE))
+    if (partial == 0 && late == 0)
         return true;
     set_results(a, node, MW_MICRO_LATE);
     return a->loops.of_node[id.index] < 0 ||

@@ -13,7 +13,9 @@ typedef enum {
     MW_MICRO_WHOLE,   /* the same in every micro-batch */
     MW_MICRO_SPLIT,   /* dimension `dim` is cut: each micro-batch has one slice */
     MW_MICRO_PARTIAL, /* each micro-batch has a term of the sum that the value is */
-    MW_MICRO_LATE,    /* known only after all micro-batches; computed in the update phase */
+    /* each micro-batch has the greatest element of its slice; the value is the greatest of these */
+    MW_MICRO_GREATEST,
+    MW_MICRO_LATE, /* known only after all micro-batches; computed in the update phase */
 } MwMicroKind;
 
 typedef struct {

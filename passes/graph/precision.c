@@ -110,14 +110,14 @@ static MwType followed_type(const Precision *p, const MwNode *node)
     return any ? p->rewrite.from->precision : MW_F32;
 }
 
-/* Whether the model itself gives an operand or result of the node a type of 16 bits. */
+/* Whether the model itself gives an operand or result of the node a type of 16 or 8 bits. */
 static bool is_typed(const Precision *p, const MwNode *node)
 {
     bool typed = false;
     for (int k = 0; k < node->operand_count; k++)
-        typed |= mw_type_is_half(model_type(p, node->operands[k]));
+        typed |= mw_type_is_narrow(model_type(p, node->operands[k]));
     for (int k = 0; k < node->result_count; k++)
-        typed |= mw_type_is_half(model_type(p, (MwValueId){node->first_result + k}));
+        typed |= mw_type_is_narrow(model_type(p, (MwValueId){node->first_result + k}));
     return typed;
 }
 

@@ -113,7 +113,7 @@ static bool *find_recomputed(const MwCompilation *compilation)
     bool *may = MW_NEW(graph->arena, bool, graph->values.count);
     for (int v = 0; v < graph->values.count; v++) {
         const MwNode *node = mw_value_node(graph, (MwValueId){v});
-        may[v] = node->phase == MW_PHASE_FORWARD && node->op != MW_OP_ACCUMULATE &&
+        may[v] = node->phase == MW_PHASE_FORWARD && !mw_op_accumulates(node->op) &&
                  mw_op_info(node->op)->lowering != MW_LOWER_SOURCE &&
                  !runs_in_loop(&loops, graph, (MwValueId){v}) && !layer_input[v];
         bool is_cheap = (!none && norms[v]) || (!splits && widens(graph, node));

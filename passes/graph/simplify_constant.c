@@ -48,10 +48,10 @@ MwValueId mw_simplify_constant(const MwSimplifyContext *context)
         return mw_no_value();
     for (int k = 0; k < node->operand_count; k++)
         if (!mw_value_is_constant(graph, context->operands[k], &operand[k]) ||
-            mw_type_is_half(mw_value_tensor(graph, context->operands[k])->type))
+            mw_type_is_narrow(mw_value_tensor(graph, context->operands[k])->type))
             return mw_no_value();
     const MwTensor *tensor = mw_simplify_tensor(context);
-    if (mw_type_is_half(tensor->type) || !fold(context, operand, &y) || !isfinite(y) ||
+    if (mw_type_is_narrow(tensor->type) || !fold(context, operand, &y) || !isfinite(y) ||
         !mw_type_holds(tensor->type, y))
         return mw_no_value();
     MwAttr attrs[] = {mw_attr_int(MW_ATTR_TYPE, tensor->type), mw_attr_shape(graph->arena, tensor),

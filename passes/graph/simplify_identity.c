@@ -127,7 +127,7 @@ static MwValueId simplify_select(const MwSimplifyContext *context)
 }
 
 /* A cast to the type that the operand has, unless types still change; a cast to a
- * float of 16 bits of a value that was cast from that type to f32. */
+ * float of 16 or 8 bits of a value that was cast from that type to f32. */
 static MwValueId simplify_cast(const MwSimplifyContext *context)
 {
     MwType to = mw_simplify_tensor(context)->type;
@@ -135,7 +135,7 @@ static MwValueId simplify_cast(const MwSimplifyContext *context)
         return mw_type_is_half(context->rewrite->from->precision) ? mw_no_value()
                                                                   : context->operands[0];
     const MwNode *inner = operand_node(context, 0);
-    if (inner->op == MW_OP_CAST && mw_type_is_half(to) &&
+    if (inner->op == MW_OP_CAST && mw_type_is_narrow(to) &&
         operand_tensor(context, 0)->type == MW_F32)
         return if_same_type(context, inner->operands[0]);
     return mw_no_value();

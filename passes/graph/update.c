@@ -256,7 +256,7 @@ static void assign_in_update(MwGraph *graph)
     for (int i = 0; i < graph->assigns.count; i++) {
         MwAssign *assign = &graph->assigns.at[i];
         const MwNode *maker = mw_value_node(graph, assign->value);
-        if (maker->phase != MW_PHASE_UPDATE && maker->op != MW_OP_ACCUMULATE)
+        if (maker->phase != MW_PHASE_UPDATE && !mw_op_accumulates(maker->op))
             assign->value = build_update_value(graph, assign);
     }
 }

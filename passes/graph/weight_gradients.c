@@ -49,7 +49,7 @@ static void find_roles(const MwGraph *graph, GradientRole *role)
         const MwNode *node = &graph->nodes.at[n];
         if (role[n] == ROLE_OPERAND && !is_element_wise(node))
             role[n] = ROLE_OTHER;
-        if ((!is_used[n] && node->op != MW_OP_ACCUMULATE) || loops.of_node[n] >= 0)
+        if ((!is_used[n] && !mw_op_accumulates(node->op)) || loops.of_node[n] >= 0)
             role[n] = ROLE_OTHER;
         for (int k = 0; k < node->operand_count; k++) {
             int maker = mw_value(graph, node->operands[k])->node.index;

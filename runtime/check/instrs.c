@@ -287,7 +287,8 @@ static void check_collective(const MwCheck *check, const MwPlanInstr *instr)
         mw_check_error(check, "axis %d does not exist", instr->axis);
     else if ((unsigned)instr->type >= MW_TYPE_COUNT || mw_type_stored(instr->type) != instr->type ||
              (unsigned)instr->combine >= MW_COMBINE_COUNT ||
-             !mw_combine_is_valid(instr->type, instr->combine))
+             (mw_collective_info((MwCollective)instr->target)->combines &&
+              !mw_combine_is_valid(instr->type, instr->combine)))
         mw_check_error(check, "its elements cannot be combined so");
     else
         for (int i = 0; i < parts; i++)

@@ -9,14 +9,15 @@ enum { AUX_ALIGNED = 16 };
 /* Whether cuBLASLt is asked for it. The input of GELU must have rows of a multiple of 8 elements,
  * and be aligned. How exact GELU is, and the gradient of that, is not documented: for results in
  * f32 kernels compute them; nor is whether sums are of operands as a product in tf32 rounds them.
- * Sums of A want it as it is stored, and sums of B want it transposed. */
+ * Those of products of floats of 8 bits are few, and left to kernels. Sums of A want it as it is
+ * stored, and sums of B want it transposed. */
 static bool is_wanted(const MwGemmExtras *x, const int64_t *ints, int64_t alignment)
 {
     if (x->aux && (alignment % AUX_ALIGNED || ints[MW_GEMM_LDC] % MW_GEMM_AUX_ROW))
         return false;
     if ((x->has_gelu || x->has_gelu_grad) && ints[MW_GEMM_C_TYPE] == MW_F32)
         return false;
-    if (x->sums && ints[MW_GEMM_TYPE] == MW_TF32)
+    if ((x->sums && ints[MW_GEMM_TYPE] == MW_TF32) || mw_type_is_fp8((MwType)ints[MW_GEMM_TYPE]))
         return false;
     return !x->sums || (x->summed ? !ints[MW_GEMM_TRANS_B] : ints[MW_GEMM_TRANS_A] != 0);
 }

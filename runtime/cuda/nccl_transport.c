@@ -161,7 +161,7 @@ static bool has_operation(MwType type, MwCombine combine, ncclRedOp_t *operation
     switch (combine) {
     case MW_COMBINE_SUM:
         *operation = ncclSum;
-        return !mw_type_is_half(type);
+        return !mw_type_is_narrow(type);
     case MW_COMBINE_MAX: /* that of NCCL may lose NaN */
         return !mw_type_is_float(type);
     case MW_COMBINE_LOGSUMEXP:

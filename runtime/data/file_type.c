@@ -12,7 +12,11 @@ MwFileType mw_file_type_of(MwType type)
                                  [MW_TYPE_SIGNED] = 'i',
                                  [MW_TYPE_UNSIGNED] = 'u',
                                  [MW_TYPE_BOOL] = 'b'};
-    return (MwFileType){type == MW_BF16 ? 'B' : kinds[mw_type_kind(type)], mw_type_bytes(type)};
+    const char kind = type == MW_BF16   ? 'B'
+                      : type == MW_E4M3 ? '4'
+                      : type == MW_E5M2 ? '5'
+                                        : kinds[mw_type_kind(type)];
+    return (MwFileType){kind, mw_type_bytes(type)};
 }
 
 const char *mw_file_type_text(MwFileType type, char buffer[MW_FILE_TYPE_TEXT_BYTES])
@@ -22,7 +26,12 @@ const char *mw_file_type_text(MwFileType type, char buffer[MW_FILE_TYPE_TEXT_BYT
                        : type.kind == 'i' ? "int"
                        : type.kind == 'u' ? "uint"
                                           : "bool";
-    snprintf(buffer, MW_FILE_TYPE_TEXT_BYTES, "%s%d", kind, type.bytes * 8);
+    if (type.kind == '4' || type.kind == '5')
+        kind = "float";
+    snprintf(buffer, MW_FILE_TYPE_TEXT_BYTES, "%s%d%s", kind, type.bytes * 8,
+             type.kind == '4'   ? "_e4m3"
+             : type.kind == '5' ? "_e5m2"
+                                : "");
     return buffer;
 }
 
@@ -49,6 +58,8 @@ static double element(MwFileType type, const char *at)
     double value;
     if (type.kind == 'B')
         return (double)mw_half_to_f32(MW_BF16, (uint16_t)bits);
+    if (type.kind == '4' || type.kind == '5')
+        return (double)mw_fp8_to_f32(type.kind == '4' ? MW_E4M3 : MW_E5M2, (uint8_t)bits);
     if (type.kind != 'f')
         return type.kind == 'i' ? (double)(int64_t)bits : (double)bits;
     memcpy(&single, &bits, sizeof single);

@@ -8,7 +8,8 @@
 #include "runtime/exec/fault.h"
 
 typedef struct {
-    char kind; /* 'f' float, 'B' bfloat16, 'i' integer, 'u' unsigned, 'b' bool */
+    /* 'f' float, 'B' bfloat16, '4' e4m3, '5' e5m2, 'i' integer, 'u' unsigned, 'b' bool */
+    char kind;
     int bytes; /* of one element: 1, 2, 4 or 8 */
 } MwFileType;
 
@@ -19,12 +20,12 @@ static inline bool mw_file_type_equal(MwFileType a, MwFileType b)
     return a.kind == b.kind && a.bytes == b.bytes;
 }
 
-/* "float32", "bfloat16", "bool8". Returns `buffer`. */
+/* "float32", "bfloat16", "float8_e4m3", "bool8". Returns `buffer`. */
 enum { MW_FILE_TYPE_TEXT_BYTES = 24 };
 const char *mw_file_type_text(MwFileType type, char buffer[MW_FILE_TYPE_TEXT_BYTES]);
 static inline bool mw_file_type_is_float(MwFileType type)
 {
-    return type.kind == 'f' || type.kind == 'B';
+    return type.kind == 'f' || type.kind == 'B' || type.kind == '4' || type.kind == '5';
 }
 
 /* True if elements can be converted to `to`, apart from integers that are too large for it: floats

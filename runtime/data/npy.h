@@ -7,7 +7,7 @@
 #include "runtime/data/file_type.h"
 
 typedef struct {
-    MwFileType type; /* no 'B' */
+    MwFileType type; /* no 'B', '4' or '5' */
     int rank;
     int64_t dim[MW_MAX_RANK];
     int64_t offset; /* of the first element in the file */

@@ -17,7 +17,7 @@ bool mw_exchange_result(MwCollective kind, int ways, int64_t count, int64_t *res
 
 bool mw_combine_is_valid(MwType type, MwCombine combine)
 {
-    return combine != MW_COMBINE_LOGSUMEXP || mw_type_is_float(type);
+    return !mw_type_is_fp8(type) && (combine != MW_COMBINE_LOGSUMEXP || mw_type_is_float(type));
 }
 
 /* Elements combined at a time: they and their sum stay in the cache. */

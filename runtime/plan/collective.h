@@ -27,7 +27,7 @@ bool mw_exchange_result(MwCollective kind, int ways, int64_t count, int64_t *res
  * combine by or. */
 void mw_combine(MwType type, MwCombine combine, const void *const *from, int members, int64_t count,
                 void *to);
-/* False where a type has no such combination: logsumexp of integers. */
+/* False where a type has no such combination: logsumexp of integers, any of floats of 8 bits. */
 bool mw_combine_is_valid(MwType type, MwCombine combine);
 
 #endif

@@ -15,7 +15,7 @@
 #include "base/tensor.h"
 #include "base/text.h"
 
-enum { MW_PLAN_VERSION = 7, MW_BUFFER_ALIGNMENT = 64 };
+enum { MW_PLAN_VERSION = 8, MW_BUFFER_ALIGNMENT = 64 };
 
 /* A range of the arena. A buffer is storage, not a value: an in-place kernel reads and writes the
  * same buffer, and the values of a chain of reshapes share one. A write covers the whole buffer, in

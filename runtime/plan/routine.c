@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/plan/routine.h"
 
+#include "base/fp8.h"
 #include "base/tensor.h"
 
 #include <string.h>
@@ -27,6 +28,20 @@ bool mw_routine_has_scratch(MwRoutine routine)
 
 /* ---- Backends ---- */
 
+bool mw_gemm_takes_fp8(const MwKernelArg *args)
+{
+    /* of c too, whose elements are longer, so that fewer would do */
+    static const int aligned[] = {MW_GEMM_M,         MW_GEMM_N,         MW_GEMM_K,
+                                  MW_GEMM_LDA,       MW_GEMM_LDB,       MW_GEMM_LDC,
+                                  MW_GEMM_A_STRIDE0, MW_GEMM_A_STRIDE1, MW_GEMM_B_STRIDE0,
+                                  MW_GEMM_B_STRIDE1, MW_GEMM_C_STRIDE0, MW_GEMM_C_STRIDE1,
+                                  MW_GEMM_A_OFFSET,  MW_GEMM_B_OFFSET,  MW_GEMM_C_OFFSET};
+    bool takes = !args[MW_GEMM_TRANS_A].i && args[MW_GEMM_TRANS_B].i;
+    for (int i = 0; i < MW_COUNT(aligned); i++)
+        takes = takes && args[aligned[i]].i % MW_FP8_STEP == 0;
+    return takes;
+}
+
 /* The function of each routine, by the column of the backend; "none": its devices have no such
  * routine. */
 static const char *const functions[MW_BACKEND_COUNT][MW_ROUTINE_COUNT] = {
@@ -50,14 +65,20 @@ static int64_t bytes_of_type(int64_t type)
     return type >= 0 && type < MW_TYPE_COUNT ? mw_type_bytes((MwType)type) : 0;
 }
 
-static bool is_float(int64_t type)
-{
-    return bytes_of_type(type) && mw_type_is_float((MwType)type);
-}
-
 static bool is_half(int64_t type)
 {
-    return is_float(type) && mw_type_is_half((MwType)type);
+    return bytes_of_type(type) && mw_type_is_half((MwType)type);
+}
+
+static bool is_fp8(int64_t type)
+{
+    return bytes_of_type(type) && mw_type_is_fp8((MwType)type);
+}
+
+/* Whether routines compute with the type. */
+static bool is_float(int64_t type)
+{
+    return type == MW_F32 || is_half(type);
 }
 
 /* ---- Backends ---- */
@@ -67,8 +88,13 @@ const char *mw_routine_off(MwRoutine routine, const MwKernelArg *args, MwBackend
     const int type = routines[routine].type_arg;
     if (!mw_routine_is_on(routine, backend))
         return "is no routine of this backend";
-    const bool is_wide = type < 0 || !is_half(args[type].i);
-    if (is_wide || mw_backend_info(backend)->takes_halves ||
+    const bool is_wide = type < 0 || !(is_half(args[type].i) || is_fp8(args[type].i));
+    if (type >= 0 && is_fp8(args[type].i) && mw_backend_info(backend)->takes_fp8)
+        return mw_gemm_takes_fp8(args)
+                   ? NULL
+                   : "takes floats of 8 bits where a is not turned and b is, by "
+                     "multiples of 16";
+    if (is_wide || (mw_backend_info(backend)->takes_halves && is_half(args[type].i)) ||
         (routine == MW_ROUTINE_GEMM && args[type].i == MW_BF16 &&
          mw_backend_info(backend)->takes_bf16))
         return NULL;
@@ -122,10 +148,12 @@ static int64_t gemm_bytes(const MwKernelArg *args, const GemmOperand *operand)
     return times(mw_type_bytes((MwType)args[operand->type].i), end);
 }
 
-static bool gemm_takes(int64_t type, int64_t c_type)
+static bool gemm_takes(int64_t a_type, int64_t b_type, int64_t c_type)
 {
-    return ((type == MW_F32 || type == MW_TF32) && c_type == MW_F32) ||
-           (is_half(type) && (c_type == MW_F32 || c_type == type));
+    if (is_fp8(a_type) && is_fp8(b_type))
+        return (a_type == MW_E4M3 || b_type == MW_E4M3) && (c_type == MW_F32 || c_type == MW_BF16);
+    return a_type == b_type && (((a_type == MW_F32 || a_type == MW_TF32) && c_type == MW_F32) ||
+                                (is_half(a_type) && (c_type == MW_F32 || c_type == a_type)));
 }
 
 /* ---- Products ---- */
@@ -136,12 +164,12 @@ static bool gemm_extents(MwRoutine routine, const MwKernelArg *args, int64_t *by
         {MW_GEMM_TRANS_A, MW_GEMM_M, MW_GEMM_K, MW_GEMM_LDA, MW_GEMM_A_STRIDE0, MW_GEMM_A_STRIDE1,
          MW_GEMM_TYPE, MW_GEMM_A_OFFSET},
         {MW_GEMM_TRANS_B, MW_GEMM_K, MW_GEMM_N, MW_GEMM_LDB, MW_GEMM_B_STRIDE0, MW_GEMM_B_STRIDE1,
-         MW_GEMM_TYPE, MW_GEMM_B_OFFSET},
+         MW_GEMM_B_TYPE, MW_GEMM_B_OFFSET},
         {-1, MW_GEMM_M, MW_GEMM_N, MW_GEMM_LDC, MW_GEMM_C_STRIDE0, MW_GEMM_C_STRIDE1,
          MW_GEMM_C_TYPE, MW_GEMM_C_OFFSET},
     };
     (void)routine;
-    if (!gemm_takes(args[MW_GEMM_TYPE].i, args[MW_GEMM_C_TYPE].i))
+    if (!gemm_takes(args[MW_GEMM_TYPE].i, args[MW_GEMM_B_TYPE].i, args[MW_GEMM_C_TYPE].i))
         return false;
     for (int i = 0; i < MW_COUNT(operands); i++)
         bytes[i] = gemm_bytes(args, &operands[i]);
@@ -479,9 +507,8 @@ static bool along_extents(MwRoutine routine, const MwKernelArg *args, int64_t *b
     const int64_t rows = args[MW_ALONG_ROWS].i, columns = args[MW_ALONG_COLUMNS].i;
     const int64_t count = args[MW_ALONG_COUNT].i;
     const bool is_cumsum = routine == MW_ROUTINE_CUMSUM;
-    if (!size ||
-        !(mw_type_is_float((MwType)type) || (is_cumsum && mw_type_is_index((MwType)type))) ||
-        rows < 1 || columns < 1 || columns > INT32_MAX || count < 1 || count > INT32_MAX ||
+    if (!size || !(is_float(type) || (is_cumsum && mw_type_is_index((MwType)type))) || rows < 1 ||
+        columns < 1 || columns > INT32_MAX || count < 1 || count > INT32_MAX ||
         (routine == MW_ROUTINE_TOP_K && count > columns) || (is_cumsum && count != columns))
         return false;
     const int64_t x = times(size, times(rows, columns)), part = times(rows, count);

@@ -71,6 +71,11 @@ typedef struct {
  * cuBLASLt (CUBLASLT_EPILOGUE_GELU_AUX). */
 enum { MW_GEMM_AUX_ROW = 8 };
 
+/* Whether cuBLASLt multiplies matrices of floats of 8 bits that lie so: on GPUs of compute
+ * capability 8.9 and 9.0 it wants both by rows of k, and sizes, rows and beginnings at multiples of
+ * MW_FP8_STEP (cuBLAS documentation, cublasLtMatmul). */
+bool mw_gemm_takes_fp8(const MwKernelArg *args);
+
 /* NULL: the routine makes no product. */
 const MwGemmExtras *mw_gemm_extras(MwRoutine routine);
 /* Says whether the routine makes a product and further results. */

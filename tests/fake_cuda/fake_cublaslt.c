@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* cuBLASLt on OpenBLAS. A product is refused that the library would refuse or do wrong: sizes or
  * types that do not go together, an algorithm that was found for others, memory aligned worse than
- * it was found for, too little to work in. */
+ * it was found for, too little to work in. Of floats of 8 bits it asks what the library asks on
+ * GPUs of compute capability 8.9 and 9.0. */
 #include "base/element.h"
 #include "runtime/cuda/cublaslt.h"
 #include "tests/fake_cuda/fake.h"
@@ -231,23 +232,51 @@ static void sizes(const struct FakeProduct *product, const struct FakeLayout *a,
     *k = product->turned[0] ? a->rows : a->columns;
 }
 
+/* The table of types and the list of requirements for kernels of FP8. */
+static bool fp8_is_right(const struct FakeProduct *product, const struct FakeLayout *a,
+                         const struct FakeLayout *b, const struct FakeLayout *c)
+{
+    const struct FakeLayout *const all[] = {a, b, c};
+    bool aligned = true;
+    for (int i = 0; i < 3; i++) {
+        const int64_t bytes = mw_type_bytes(all[i]->type);
+        aligned = aligned && all[i]->rows % 16 == 0 && all[i]->columns % 16 == 0 &&
+                  all[i]->ld * bytes % 16 == 0 && all[i]->step * bytes % 16 == 0;
+    }
+    return aligned && mw_type_is_fp8(a->type) && mw_type_is_fp8(b->type) &&
+           (a->type == MW_E4M3 || b->type == MW_E4M3) &&
+           (c->type == MW_F32 || mw_type_is_half(c->type)) && product->turned[0] == CUBLAS_OP_T &&
+           product->turned[1] == CUBLAS_OP_N && product->compute == CUBLAS_COMPUTE_32F &&
+           (product->epilogue == CUBLASLT_EPILOGUE_DEFAULT ||
+            (product->epilogue == CUBLASLT_EPILOGUE_BIAS && c->type == MW_BF16));
+}
+
+static bool types_do(const struct FakeProduct *product, const struct FakeLayout *a,
+                     const struct FakeLayout *b, const struct FakeLayout *c)
+{
+    if (mw_type_is_fp8(a->type) || mw_type_is_fp8(b->type))
+        return fp8_is_right(product, a, b, c);
+    return a->type == b->type && (c->type == MW_F32 || c->type == a->type) &&
+           (product->compute == CUBLAS_COMPUTE_32F || a->type == MW_F32);
+}
+
 static bool go_together(const struct FakeProduct *product, const struct FakeLayout *a,
                         const struct FakeLayout *b, const struct FakeLayout *c)
 {
     uint64_t m, k;
     sizes(product, a, &m, &k);
-    const bool types_do = a->type == b->type && (c->type == MW_F32 || c->type == a->type) &&
-                          (product->compute == CUBLAS_COMPUTE_32F || a->type == MW_F32);
-    return types_do && m == c->rows && k == (product->turned[1] ? b->columns : b->rows) &&
+    return types_do(product, a, b, c) && m == c->rows &&
+           k == (product->turned[1] ? b->columns : b->rows) &&
            c->columns == (product->turned[1] ? b->rows : b->columns) && a->batches == c->batches &&
            b->batches == c->batches;
 }
 
 /* And the epilogue. */
 static uint64_t types_of(const struct FakeProduct *product, const struct FakeLayout *a,
-                         const struct FakeLayout *c)
+                         const struct FakeLayout *b, const struct FakeLayout *c)
 {
-    return (uint64_t)a->type << 48 | (uint64_t)c->type << 32 | product->epilogue;
+    return (uint64_t)b->type << 56 | (uint64_t)a->type << 48 | (uint64_t)c->type << 32 |
+           product->epilogue;
 }
 
 static bool has_aux(const struct FakeProduct *product)
@@ -308,7 +337,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     data[ALGO_N] = c->columns;
     data[ALGO_K] = k;
     data[ALGO_BATCHES] = (uint64_t)c->batches | (uint64_t)preference->reductions << 32;
-    data[ALGO_TYPES] = types_of(product, a, c);
+    data[ALGO_TYPES] = types_of(product, a, b, c);
     data[ALGO_ALIGNMENT] = preference->alignment[0];
     data[ALGO_WORKSPACE] = preference->workspace;
     data[ALGO_MAGIC] = magic * ALGORITHMS;
@@ -483,8 +512,11 @@ static bool fits(const cublasLtMatmulAlgo_t *algo, const Work *work, size_t work
     return data[ALGO_MAGIC] / ALGORITHMS == magic && data[ALGO_M] == m &&
            data[ALGO_N] == work->layout[2].columns && data[ALGO_K] == k &&
            (uint32_t)data[ALGO_BATCHES] == (uint32_t)work->layout[2].batches &&
-           data[ALGO_TYPES] == types_of(&work->product, &work->layout[0], &work->layout[2]) &&
-           bits % data[ALGO_ALIGNMENT] == 0 && workspace_bytes >= data[ALGO_WORKSPACE];
+           data[ALGO_TYPES] ==
+               types_of(&work->product, &work->layout[0], &work->layout[1], &work->layout[2]) &&
+           bits % data[ALGO_ALIGNMENT] == 0 &&
+           (bits % 16 == 0 || !mw_type_is_fp8(work->layout[0].type)) &&
+           workspace_bytes >= data[ALGO_WORKSPACE];
 }
 
 /* Of some shapes the first algorithms do not do, or none. */

@@ -25,6 +25,8 @@
 #define F16 5.2e-4 /* rounded to 11 bits */
 #define F16_TWICE (2 * F16)
 #define F16_SUMS 2.5e-3
+#define E4M3 6.3e-2 /* rounded to 4 bits */
+#define E5M2 0.126  /* to 3 */
 #define EXACT 0.0
 
 typedef struct {
@@ -264,6 +266,9 @@ static const Case cases[] = {
     {"concat", "f32[3, 5, 2]; f32[3, 1, 2]; f32[3, 17, 2]", "axis = 1", EXACT},
     {"concat", "bool[5]; bool[3]", "axis = 0", EXACT},
     {"accumulate", "f32[17]; f32[17]", "", F32},
+    {"accumulate_max", "f32[17]; f32[17]", "", EXACT},
+    {"scale_to", "f32[1000]; f32[1000]", "value = 448", EXACT, DRAW_POSITIVE},
+    {"scale_to", "f32[1000]; f32[1000]", "value = 57344", EXACT},
     {"expm1", "f32[1000]", "", F32},
     {"log1p", "f32[1000]", "", F32, DRAW_POSITIVE},
     {"tan", "f32[1000]", "", 1e-4, DRAW_POSITIVE}, /* up to 1e3, by the pole */
@@ -373,6 +378,21 @@ static const Case cases[] = {
     {"einsum", "f16[17, 32]; f16[32, 5]", "equation = ab,bc->ac; type = f32", F32},
     {"einsum", "f16[17, 5]; f16[17, 5]", "equation = ab,ab->a; type = f32", F32},
     {"einsum", "f16[3, 5, 7]", "equation = abc->cab; type = f32", EXACT},
+    /* floats of 8 bits: as they lie, turned, in several dimensions, of sizes that are multiples of
+     * 16 or not */
+    {"einsum", "e4m3[32, 48]; e4m3[16, 48]", "equation = ab,cb->ac; type = bf16", BF16},
+    {"einsum", "e4m3[32, 48]; e4m3[48, 16]", "equation = ab,bc->ac; type = bf16", BF16},
+    {"einsum", "e4m3[2, 24, 32]; e5m2[2, 24, 16]", "equation = bsw,bsv->wv; type = f32", F32},
+    {"einsum", "e5m2[2, 24, 3, 16]; e4m3[32, 3, 16]", "equation = bshd,whd->bsw; type = bf16",
+     BF16},
+    {"einsum", "e4m3[2, 32, 48]; e4m3[48, 3, 16]", "equation = bsw,wtd->bstd; type = bf16", BF16},
+    {"einsum", "e4m3[17, 32]; e5m2[32, 5]", "equation = ab,bc->ac; type = bf16", BF16},
+    {"einsum", "e5m2[17, 32]; e5m2[32, 5]", "equation = ab,bc->ac; type = f32", F32},
+    {"einsum", "e4m3[17]; e5m2[5]", "equation = a,b->ba; type = f32", F32},
+    {"transpose", "e4m3[40, 70]", "perm = [1, 0]", EXACT},
+    {"concat", "e5m2[3, 7]; e5m2[3, 9]", "axis = 1", EXACT},
+    {"slice", "e4m3[5, 64]", "axis = 1; begin = 3; end = 60", EXACT},
+    {"broadcast", "e5m2[1, 7]", "shape = [3, 7]", EXACT},
     {"embedding", "i64[3, 17]; f32[8, 5]", "", EXACT},
     {"embedding", "i32[3, 17]; i32[8, 5]", "", EXACT},
     {"pick", "i64[3, 17, 8]; i32[3, 17]", "", EXACT},
@@ -477,15 +497,14 @@ static Case optimizer_case(MwArena *arena, int i)
 /* Casts between all types, of numbers of all sizes. */
 static Case cast_case(MwArena *arena, int i)
 {
+    static const double tolerances[MW_TYPE_COUNT] = {
+        [MW_F32] = F32, [MW_BF16] = BF16, [MW_F16] = F16, [MW_E4M3] = E4M3, [MW_E5M2] = E5M2};
     const MwType from = mw_type_stored((MwType)(i / MW_TYPE_COUNT)),
                  to = mw_type_stored((MwType)(i % MW_TYPE_COUNT));
     return (Case){.op = "cast",
                   .operands = mw_arena_printf(arena, "%s[1000]", mw_type_name(from)),
                   .attrs = mw_arena_printf(arena, "type = %s", mw_type_name(to)),
-                  .tolerance = !mw_type_is_float(to) || from == to ? EXACT
-                               : to == MW_F32                      ? F32
-                               : to == MW_F16                      ? F16
-                                                                   : BF16,
+                  .tolerance = from == to ? EXACT : tolerances[to],
                   .draw = DRAW_WIDE};
 }
 

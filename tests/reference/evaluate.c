@@ -75,12 +75,16 @@ bool evaluate_can(MwOp op)
 }
 
 /* Makes numbers infinite that rounding to f16 makes so: from the middle of the last one and 2^16
- * on. */
-static void end_f16(const MwTensor *tensor, double *elements)
+ * on; and those beyond the last float of 8 bits that number. */
+static void end_narrow(const MwTensor *tensor, double *elements)
 {
-    for (int64_t i = 0; tensor->type == MW_F16 && i < mw_tensor_elements(tensor); i++)
-        if (fabs(elements[i]) >= 65520)
+    const double last = tensor->type == MW_E4M3 ? 448 : tensor->type == MW_E5M2 ? 57344 : INFINITY;
+    for (int64_t i = 0; mw_type_is_narrow(tensor->type) && i < mw_tensor_elements(tensor); i++) {
+        if (tensor->type == MW_F16 && fabs(elements[i]) >= 65520)
             elements[i] = copysign(INFINITY, elements[i]);
+        if (fabs(elements[i]) > last)
+            elements[i] = copysign(last, elements[i]);
+    }
 }
 
 void evaluate_node(const MwGraph *graph, const MwNode *node, const Place *place,
@@ -91,5 +95,5 @@ void evaluate_node(const MwGraph *graph, const MwNode *node, const Place *place,
         !eval_attention(&e) && !eval_windows(&e) && !eval_move(&e) && !eval_update(&e))
         mw_internal_error(__FILE__, __LINE__, "no meaning of %s", mw_op_info(node->op)->name);
     for (int k = 0; k < node->result_count; k++)
-        end_f16(eval_out(&e, k), results[k]);
+        end_narrow(eval_out(&e, k), results[k]);
 }

@@ -182,6 +182,13 @@ static double floor_div(const Eval *e, double a, double b)
     return nearbyint((a - modulo(e, a, b)) / b);
 }
 
+static double scale_to(double most, double top, double old)
+{
+    if (!(top > 0) || isinf(top))
+        return old;
+    return ldexp(1, (int)fmax(-60, fmin(60, floor(log2(most / top)))));
+}
+
 static bool map_binary(const Eval *e, double a, double b, double *y)
 {
     switch (e->node->op) {
@@ -195,9 +202,12 @@ static bool map_binary(const Eval *e, double a, double b, double *y)
     case MW_OP_DIV:
         return *y = a / b, true;
     case MW_OP_MAXIMUM:
+    case MW_OP_ACCUMULATE_MAX:
         return *y = eval_greater(a, b), true;
     case MW_OP_MINIMUM:
         return *y = -eval_greater(-a, -b), true;
+    case MW_OP_SCALE_TO:
+        return *y = scale_to(mw_node_float(e->node, MW_ATTR_VALUE), a, b), true;
     case MW_OP_POW:
         return *y = pow(a, b), true;
     case MW_OP_ATAN2:

@@ -11,9 +11,19 @@
 /* To the nearest value of the type, ties to even; integers are values already. */
 static double round_to(double x, MwType type)
 {
-    const int digits = type == MW_F32 ? 24 : type == MW_BF16 ? 8 : 11;
-    const int least = type == MW_F16 ? -24 : -126 - digits + 1; /* of numbers that are not normal */
+    static const struct {
+        int digits, least; /* the exponent of the least number above 0 */
+        double last;       /* what is beyond it becomes it; 0: infinity */
+    } floats[MW_TYPE_COUNT] = {[MW_F32] = {24, -149, 0},
+                               [MW_BF16] = {8, -133, 0},
+                               [MW_F16] = {11, -24, 0},
+                               [MW_E4M3] = {4, -9, 448},
+                               [MW_E5M2] = {3, -16, 57344}};
+    const int digits = floats[type].digits, least = floats[type].least;
+    const double last = floats[type].last;
     int exponent;
+    if (last > 0 && fabs(x) > last)
+        return copysign(last, x);
     if (!mw_type_is_float(type) || x == 0 || x - x != 0)
         return x;
     frexp(x, &exponent);

@@ -63,7 +63,7 @@ MwType call_type(const Call *call, int operand)
     if (call->routine == MW_ROUTINE_CUMSUM)
         return (MwType)call->args[MW_ALONG_TYPE].i;
     if (mw_gemm_extras(call->routine))
-        return mw_type_stored((MwType)call->args[operand < 2 ? MW_GEMM_TYPE : MW_GEMM_C_TYPE].i);
+        return mw_type_stored((MwType)call->args[MW_GEMM_TYPE + mw_min(operand, 2)].i);
     return MW_F32;
 }
 

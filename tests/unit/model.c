@@ -25,8 +25,9 @@ static MwGraph *load_file(TestModel *model, MwInterner *interner, const char *te
     }
     MwGraph *graph = mw_graph_load(model->arena, interner, path, defines, count, model->diags);
     if (graph && word) {
-        MW_ASSERT(mw_product_parse(rest, &graph->precision));
-        graph->loss_scale = mw_loss_scale_of(graph->precision);
+        MwType precision;
+        MW_ASSERT(mw_product_parse(rest, &precision));
+        mw_graph_set_precision(graph, precision);
     }
     return graph;
 }

@@ -27,6 +27,8 @@ static bool is_excepted(MwOp op)
     case MW_OP_GELU_TANH_GRAD:
     case MW_OP_SILU_GRAD:
     case MW_OP_ACCUMULATE:
+    case MW_OP_ACCUMULATE_MAX:
+    case MW_OP_SCALE_TO:
     case MW_OP_SCAN_CARRY:
     case MW_OP_SCAN_OUT:
         return true;

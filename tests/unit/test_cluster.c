@@ -63,6 +63,7 @@ START_TEST(a_file_gives_its_figures)
                   "    attention = [1e6 FLOP: 1 TFLOP/s, 2 GFLOP: 50 TFLOP/s]\n"
                   "    gemm f32 { peak = 15.7 TFLOP/s\n sizes = [1, 8]\n"
                   "      rates = [1, 2, 3, 4,\n 5, 6, 7, 8] TFLOP/s }\n"
+                  "    gemm fp8 { rate = 200 TFLOP/s }\n"
                   "    gemm bf16 { rate = 100 TFLOP/s }\n"
                   "  }\n"
                   "  node { latency = 3 us\n bandwidth = [2: 42 GB/s, 8: 128 GB/s]\n call = 6 us\n"

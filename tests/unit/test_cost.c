@@ -31,6 +31,7 @@ static MwCluster test_cluster(const char *backend)
                                      .rate_flops = 8e13,
                                      .attention_flops = {&of_bf16, 1}},
                    .gemm[MW_TF32] = {.rate_flops = 4e13},
+                   .gemm[MW_FP8] = {.rate_flops = 8e13},
                    .attention_flops = {attention, MW_COUNT(attention)},
                    .vector_flops = 1e10,
                    .launch_s = 1e-6,
@@ -193,6 +194,9 @@ START_TEST(work_costs_what_the_formulas_say)
         {{MW_WORK_ATTENTION, MW_F32, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
          1e-6 + 8e7 / 20e9},
         /* A curve of the type comes before that of the device, also for f16. */
+        /* floats of 8 bits, and those of a device that has them in bf16 */
+        {{MW_WORK_GEMM, MW_E4M3, .m = 1280, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 2097152 / 8e11},
+        {{MW_WORK_GEMM, MW_E5M2, .m = 1280, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 2097152 / 8e11},
         {{MW_WORK_GEMM, MW_TF32, .m = 1280, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 2097152 / 4e11},
         {{MW_WORK_ATTENTION, MW_BF16, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
          1e-6 + 8e7 / 50e9},

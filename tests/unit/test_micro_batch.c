@@ -96,6 +96,14 @@ static const char *const models[] = {
           "output total = sum(y, axis = 0)\n"
           "output squares = w * w\n"
           "train mean(y * y) with sgd(lr = 0.1)\n"),
+    /* The greatest elements of the batch, and what is computed from them. */
+    MODEL("input x: f32[4, 3]\n"
+          "weight w: f32[3, 3] = normal(1)\n"
+          "state most: f32[3] = zeros\n"
+          "assign most = maximum(most, max(x @ w, axis = 0))\n"
+          "output spread = max(x, axis = 0) + max(-x, axis = 0)\n"
+          "y = tanh(x @ w + most)\n"
+          "train mean(y * y) with sgd(lr = 0.1)\n"),
     /* The same in each iteration. */
     MODEL("input x: f32[4, 3]\n"
           "weight w: f32[3, 3] = normal(1)\n"
@@ -279,7 +287,13 @@ static const struct {
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"
            "train sum(max(x * w, axis = 0)) with sgd(lr = 1)\n"),
-     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: this goes over the "
+     "test.graph:4:11: error: cannot cut the batch into 2 micro-batches: the gradient of this "
+     "combines parts of the batch with a value of type f32[1, 2], which depends on all of it\n"},
+    {MODEL("input x: f32[4, 2]\n"
+           "weight w: f32[2] = ones\n"
+           "output most = max(cast(x, i32), axis = 0)\n"
+           "train sum(x * w) with sgd(lr = 1)\n"),
+     "test.graph:4:15: error: cannot cut the batch into 2 micro-batches: this goes over the "
      "whole batch, and is no sum over it\n"},
     {MODEL("input x: f32[4, 2]\n"
            "weight w: f32[2] = ones\n"

@@ -357,6 +357,7 @@ static const struct {
     {"mul", "f32[5, 1]; f32[7]", ""},
     {"add", "f32[5, 1]; f32[7]", ""},
     {"div", "f32[5, 7]; f32[5, 1]", ""},
+    {"scale_to", "f32[5, 7]; f32[5, 7]", "value = 448"},
     {"cast", "f32[5, 7]", "type = i32"},
     {"stop_gradient", "f32[5, 7]", ""},
     {"dropout", "f32[5, 7]", "rate = 0.5; key = 3"},
@@ -540,7 +541,7 @@ START_TEST(every_operator_with_something_in_the_column_has_a_case)
             check_op(info->name, operands, "");
         else if (info->padding.kind != MW_PADDING_NONE && info->padding.kind != MW_PADDING_KEPT &&
                  evaluate_can((MwOp)op) &&
-                 !strstr("accumulate identity scan_in scan_out", info->name))
+                 !strstr("accumulate accumulate_max identity scan_in scan_out", info->name))
             ck_assert_msg(has_case(info->name), "%s", info->name);
     }
 }

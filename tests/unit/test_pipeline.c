@@ -15,6 +15,7 @@ static const char *const models[] = {
     "gpt.graph batch=4 seq=3 vocab=5 layers=2 width=4 heads=2",
     "llama.graph batch=4 seq=3 vocab=5 layers=2 width=8 heads=4 kv_heads=2 hidden=6",
     "bert.graph batch=4 seq=8 vocab=5 layers=1 width=4 heads=2 mask_rate=0.4 dropout_rate=0.2",
+    "gpt.graph batch=4 seq=4 vocab=5 layers=2 width=16 heads=2 in fp8",
     "vit.graph batch=4 image=4 channels=2 patch=2 classes=5 layers=1 width=4 heads=2",
     "gpt.graph batch=4 seq=3 vocab=5 layers=2 width=4 heads=2 in bf16",
     "vit.graph batch=4 image=4 channels=2 patch=2 classes=5 layers=1 width=4 heads=2 in bf16",

@@ -163,7 +163,8 @@ BREAK(gemm_negative, good->forward[PREDICT].args[MW_GEMM_B_OFFSET].i = -1)
 BREAK(gemm_overflow, good->forward[PREDICT].args[MW_GEMM_LDA].i = INT64_MAX / 2)
 BREAK(gemm_types, good->forward[PREDICT].args[MW_GEMM_C_TYPE].i = MW_BF16)
 BREAK(gemm_products, good->buffers[SAMPLE_PRED].tensor.type = MW_TF32)
-BREAK(gemm_halves, good->forward[PREDICT].args[MW_GEMM_TYPE].i = MW_F16)
+BREAK(gemm_halves, good->forward[PREDICT].args[MW_GEMM_TYPE].i = MW_F16;
+      good->forward[PREDICT].args[MW_GEMM_B_TYPE].i = MW_F16)
 BREAK(gemm_finished, good->forward[PREDICT].target = MW_ROUTINE_GEMM_GELU)
 BREAK(gemm_bias_less, good->forward[PREDICT].target = MW_ROUTINE_GEMM_BIAS)
 BREAK(gelu_adds, good->plan->backend = "cuda"; good->forward[PREDICT].target = MW_ROUTINE_GEMM_GELU;
@@ -398,7 +399,7 @@ static const struct {
     {shifted_whole, "argument 2 is of a device 1 places along axis 0"},
     {position_runs, "argument 2 is a position with strides"},
     {position_outside, "argument 2 moves on with the runs of a loop, and it is in none"},
-    {position_of_routine, "argument 18 moves on with the runs of a loop, which only kernels do"},
+    {position_of_routine, "argument 19 moves on with the runs of a loop, which only kernels do"},
     {loop_beyond, "program forward, loop 0 has instructions 1 to 2147483647 of 3, after 0"},
     {loop_never, "program forward, loop 0 runs 0 times"},
     {loop_forever, "program forward, loop 0 runs 2147483647 times"},
@@ -407,7 +408,7 @@ static const struct {
     {in_place, "operands 0 and 2 lie over each other"},
     {over_operand, "operands 0 and 2 lie over each other"},
     {routine_access, "instruction 0 (gemm): operand 0 is read or written as it must not"},
-    {routine_float, "argument 21 is no float"},
+    {routine_float, "argument 22 is no float"},
     {routine_int, "argument 2 is a float"},
     {gemm_rows, "it reaches 272 bytes of operand 0, whose buffer has 64"},
     {gemm_offset, "it reaches 80 bytes of operand 1, whose buffer has 64"},
@@ -418,7 +419,7 @@ static const struct {
     {gemm_halves, "it takes f32 and bf16 alone on this backend"},
     {gemm_finished, "instruction 0 (gemm_gelu): it is no routine of this backend"},
     {gemm_bias_less,
-     "instruction 0 (gemm_bias): it has 3 operands and 23 arguments; it takes 4 and 23"},
+     "instruction 0 (gemm_bias): it has 3 operands and 24 arguments; it takes 4 and 24"},
     {gelu_adds, "instruction 0 (gemm_gelu): it adds to operand 2 without reading it"},
     {gelu_batches, "instruction 0 (gemm_gelu): its arguments are not valid"},
     {gemm_adds, "it adds to operand 2 without reading it"},

@@ -4,7 +4,7 @@
  * Errors are counted in units in the last place of a float of the wanted value's size, but at least
  * of `floor`: where a function crosses zero, or is the difference of greater numbers, it is the
  * error beside those numbers that can be small. */
-#include "base/half.h"
+#include "base/fp8.h"
 #include "ir/op.h"
 #include "tests/unit/support.h"
 
@@ -276,6 +276,136 @@ START_TEST(f16_is_that_of_the_compiler)
 }
 END_TEST
 
+/* ---- Floats of 8 bits ---- */
+
+/* The formats as the specification describes them, in plain arithmetic. */
+typedef struct {
+    MwType type;
+    int exponent_bits, fraction_bits, bias;
+    bool has_infinity;
+} Format;
+
+static const Format formats[] = {{MW_E4M3, 4, 3, 7, false}, {MW_E5M2, 5, 2, 15, true}};
+
+static double number_of(const Format *format, int code)
+{
+    const int fractions = 1 << format->fraction_bits, exponents = 1 << format->exponent_bits;
+    const int fraction = code % fractions, exponent = code / fractions % exponents;
+    const double sign = code & 0x80 ? -1 : 1;
+    if (exponent == exponents - 1 && format->has_infinity)
+        return fraction ? NAN : sign * INFINITY;
+    if (exponent == exponents - 1 && fraction == fractions - 1)
+        return NAN;
+    if (exponent == 0)
+        return sign * ldexp(fraction, 1 - format->bias - format->fraction_bits);
+    return sign * ldexp(fractions + fraction, exponent - format->bias - format->fraction_bits);
+}
+
+static void list_numbers(const Format *format, double numbers[256])
+{
+    for (int code = 0; code < 256; code++)
+        numbers[code] = number_of(format, code);
+}
+
+/* The code of the nearest finite number, of two the even one; found by looking at all. */
+static int nearest_code(const double numbers[256], double value)
+{
+    const double size = fmin(fabs(value), 0x1p20); /* beyond the last numbers, where all is one */
+    double distance = INFINITY;
+    int best = -1;
+    for (int code = 0; code < 128; code++) {
+        const double number = numbers[code];
+        if (number - number != 0)
+            continue;
+        const double away = fabs(size - number);
+        if (best < 0 || away < distance || (away == distance && code % 2 == 0)) {
+            best = code;
+            distance = away;
+        }
+    }
+    return best | (signbit(value) ? 0x80 : 0);
+}
+
+static float printed_from(MwType type, uint8_t code)
+{
+    return type == MW_E4M3 ? mw_from_e4m3(code) : mw_from_e5m2(code);
+}
+
+static uint8_t printed_to(MwType type, float value)
+{
+    return type == MW_E4M3 ? mw_to_e4m3(value) : mw_to_e5m2(value);
+}
+
+static void check_rounding(MwType type, const double numbers[256], float value)
+{
+    const int wanted = nearest_code(numbers, (double)value);
+    if (printed_to(type, value) != wanted || mw_fp8_from_f32(type, value) != wanted ||
+        mw_fp8_from_f64(type, (double)value) != wanted) /* an assertion writes to a file */
+        ck_abort_msg("%a becomes %02x, %02x, %02x, not %02x", (double)value,
+                     printed_to(type, value), mw_fp8_from_f32(type, value),
+                     mw_fp8_from_f64(type, (double)value), wanted);
+}
+
+START_TEST(floats_of_8_bits_have_the_numbers_of_the_specification)
+{
+    const MwType type = formats[_i].type;
+    double numbers[256];
+    list_numbers(&formats[_i], numbers);
+    for (int code = 0; code < 256; code++) {
+        const double number = numbers[code];
+        const float base = mw_fp8_to_f32(type, (uint8_t)code);
+        const float printed = printed_from(type, (uint8_t)code);
+        ck_assert_msg(isnan(number) ? isnan(base) && isnan(printed)
+                                    : (double)base == number && (double)printed == number,
+                      "%02x: %g, %g", code, (double)base, (double)printed);
+        if (number - number == 0)
+            check_rounding(type, numbers, (float)number);
+    }
+    ck_assert(isnan(mw_fp8_to_f32(type, mw_fp8_from_f32(type, NAN))));
+    ck_assert(isnan(printed_from(type, printed_to(type, -NAN))));
+}
+END_TEST
+
+/* All numbers of f16 and bf16, which have the middles between any two of 8 bits, and the numbers of
+ * f32 beside them. */
+START_TEST(floats_of_8_bits_are_the_nearest)
+{
+    double known[256];
+    list_numbers(&formats[_i], known);
+    for (uint32_t bits = 0; bits < 1u << 16; bits++) {
+        const float numbers[] = {mw_f16_to_f32((uint16_t)bits), mw_bf16_to_f32((uint16_t)bits)};
+        for (int i = 0; i < MW_COUNT(numbers); i++)
+            for (int beside = -1; beside < 2 && !isnan(numbers[i]); beside++) {
+                const float value = isinf(numbers[i]) || numbers[i] == 0
+                                        ? numbers[i]
+                                        : mw_bits_f32(mw_f32_bits(numbers[i]) + (uint32_t)beside);
+                check_rounding(formats[_i].type, known, value);
+            }
+    }
+}
+END_TEST
+
+/* A double close to a middle is rounded once. */
+START_TEST(doubles_become_floats_of_8_bits_at_once)
+{
+    ck_assert_int_eq(mw_fp8_from_f64(MW_E4M3, 1.0625), 0x38);
+    ck_assert_int_eq(mw_fp8_from_f64(MW_E4M3, 1.0625 + 0x1p-40), 0x39);
+    ck_assert_int_eq(mw_fp8_from_f64(MW_E5M2, 1.125), 0x3c);
+    ck_assert_int_eq(mw_fp8_from_f64(MW_E5M2, 1.125 + 0x1p-40), 0x3d);
+}
+END_TEST
+
+START_TEST(scales_are_powers_of_two)
+{
+    ck_assert(mw_scale_to(448, 3, 448) == 1 && mw_scale_to(449, 3, 448) == 0.5f);
+    ck_assert(mw_scale_to(1, 3, 448) == 256 && mw_scale_to(0x1p-30f, 3, 57344) == 0x1p45f);
+    ck_assert(mw_scale_to(1e-30f, 3, 448) == 0x1p60f && mw_scale_to(1e-44f, 3, 448) == 0x1p60f);
+    ck_assert(mw_scale_to(3e38f, 3, 448) == 0x1p-60f);
+    ck_assert(mw_scale_to(0, 3, 448) == 3 && mw_scale_to(INFINITY, 3, 448) == 3);
+    ck_assert(mw_scale_to(NAN, 3, 448) == 3);
+}
+END_TEST
+
 START_TEST(floats_become_the_nearest_integers)
 {
     static const struct {
@@ -312,6 +442,11 @@ int main(void)
     tcase_add_test(tests, division_rounds_down);
     tcase_add_test(tests, bf16_rounds_to_nearest_even);
     tcase_add_test(tests, f16_is_that_of_the_compiler);
+    tcase_add_loop_test(tests, floats_of_8_bits_have_the_numbers_of_the_specification, 0,
+                        MW_COUNT(formats));
+    tcase_add_loop_test(tests, floats_of_8_bits_are_the_nearest, 0, MW_COUNT(formats));
+    tcase_add_test(tests, doubles_become_floats_of_8_bits_at_once);
+    tcase_add_test(tests, scales_are_powers_of_two);
     tcase_add_test(tests, floats_become_the_nearest_integers);
     return run_suite(suite);
 }

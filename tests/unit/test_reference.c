@@ -174,6 +174,9 @@ static const Case cases[] = {
     {"split", "f32[2, 3]", "axis = 1; sizes = [1, 2]", "1 2 3 4 5 6", "1 4; 2 3 5 6"},
     {"concat", "f32[2, 1]; f32[2, 2]", "axis = 1", "1 4; 2 3 5 6", "1 2 3 4 5 6"},
     {"accumulate", "f32[2]; f32[2]", "", "1 2; 3 4", "4 6"},
+    {"accumulate_max", "f32[2]; f32[2]", "", "1 4; 3 -2", "3 4"},
+    {"scale_to", "f32[5]; f32[5]", "value = 448", "448 450 3 0 1e-30; 7 7 7 7 7",
+     "1 0.5 128 7 1152921504606846976"},
     /* First step: the moments' corrections undo their factors, so the step is along the sign. */
     {"adamw", "f32[1]; f32[1]; f32[1]; f32[1]; f32[]; i32[]",
      "beta1 = 0.9; beta2 = 0.99; weight_decay = 0.5", "2; -4; 0; 0; 0.1; 1", "2; -0.4; 0.16"},

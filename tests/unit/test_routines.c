@@ -70,6 +70,7 @@ typedef struct {
     double alpha, beta;
     int64_t pad; /* elements between rows, batches and before the first */
     MwType type, c_type;
+    MwType b_type; /* where it is another; F32: it is `type` */
 } GemmCase;
 
 static const GemmCase gemms[] = {
@@ -108,6 +109,11 @@ static const GemmCase gemms[] = {
     {5, 7, 3, 1, 1, true, false, 2, 1, 3, MW_TF32, MW_F32},
     {4, 6, 8, 2, 3, false, true, 1, 0, 5, MW_TF32, MW_F32},
     {130, 96, 97, 1, 1, false, false, 1, 0.5, 0, MW_TF32, MW_F32},
+    /* floats of 8 bits, where GPUs take them */
+    {16, 16, 16, 1, 1, false, true, 1, 0, 0, MW_E4M3, MW_BF16},
+    {48, 32, 64, 1, 1, false, true, 0.5, 1, 16, MW_E4M3, MW_BF16, MW_E5M2},
+    {32, 48, 80, 1, 2, false, true, 1, 0, 32, MW_E5M2, MW_F32, MW_E4M3},
+    {64, 96, 128, 2, 1, false, true, 1, 1, 0, MW_E4M3, MW_F32},
 };
 
 static Call gemm_call(const GemmCase *from)
@@ -133,6 +139,7 @@ static Call gemm_call(const GemmCase *from)
     a[MW_GEMM_B_STRIDE0].i = batch1 * a[MW_GEMM_B_STRIDE1].i + pad;
     a[MW_GEMM_C_STRIDE0].i = batch1 * a[MW_GEMM_C_STRIDE1].i;
     a[MW_GEMM_TYPE].i = from->type;
+    a[MW_GEMM_B_TYPE].i = from->b_type == MW_F32 ? from->type : from->b_type;
     a[MW_GEMM_C_TYPE].i = from->c_type;
     a[MW_GEMM_A_OFFSET].i = a[MW_GEMM_B_OFFSET].i = a[MW_GEMM_C_OFFSET].i = pad;
     a[MW_GEMM_ALPHA].f = from->alpha;
@@ -187,7 +194,8 @@ START_TEST(gemm_is_the_product)
     MwFault fault = {0};
     bool is_host;
     const bool good = try(&call, &is_host, &fault);
-    const bool is_taken = !is_host || gemms[_i].type != MW_F16;
+    const MwType type = gemms[_i].type;
+    const bool is_taken = !is_host || !(type == MW_F16 || mw_type_is_fp8(type));
     ck_assert_msg(good == is_taken, "%s", fault.text);
     if (!is_taken)
         ck_assert_str_eq(fault.text, "gemm takes f32 and bf16 alone on this backend");
@@ -268,7 +276,7 @@ static Call finished_call(int index)
     a[MW_GEMM_LDB].i = (trans_b ? k : n) + pad;
     a[MW_GEMM_LDC].i = n + pad;
     a[MW_GEMM_BATCH0].i = a[MW_GEMM_BATCH1].i = 1;
-    a[MW_GEMM_TYPE].i = finished[index].type;
+    a[MW_GEMM_TYPE].i = a[MW_GEMM_B_TYPE].i = finished[index].type;
     a[MW_GEMM_C_TYPE].i = finished[index].c_type;
     a[MW_GEMM_A_OFFSET].i = a[MW_GEMM_B_OFFSET].i = a[MW_GEMM_C_OFFSET].i = pad;
     a[MW_GEMM_ALPHA].f = finished[index].alpha;
@@ -445,9 +453,9 @@ END_TEST
 static const struct {
     int arg;
     int64_t value;
-} wrong_gemms[] = {{MW_GEMM_TYPE, MW_I32},    {MW_GEMM_TYPE, -1},     {MW_GEMM_C_TYPE, MW_BF16},
-                   {MW_GEMM_C_TYPE, MW_TF32}, {MW_GEMM_C_TYPE, 1000}, {MW_GEMM_LDC, 6},
-                   {MW_GEMM_BATCH0, -1}};
+} wrong_gemms[] = {{MW_GEMM_TYPE, MW_I32},    {MW_GEMM_TYPE, -1},        {MW_GEMM_C_TYPE, MW_BF16},
+                   {MW_GEMM_C_TYPE, MW_TF32}, {MW_GEMM_C_TYPE, 1000},    {MW_GEMM_LDC, 6},
+                   {MW_GEMM_BATCH0, -1},      {MW_GEMM_B_TYPE, MW_BF16}, {MW_GEMM_TYPE, MW_E4M3}};
 
 START_TEST(extents_refuse_nonsense_of_gemm)
 {
@@ -455,6 +463,49 @@ START_TEST(extents_refuse_nonsense_of_gemm)
     Call call = gemm_call(&gemms[1]);
     call.args[wrong_gemms[_i].arg].i = wrong_gemms[_i].value;
     ck_assert(!mw_routine_extents(MW_ROUTINE_GEMM, call.args, bytes));
+    call_release(&call);
+}
+END_TEST
+
+/* Types of a, b and c that go together or do not, of 8 bits. */
+static const struct {
+    MwType a, b, c;
+    bool good;
+} fp8_types[] = {{MW_E4M3, MW_E4M3, MW_BF16, true},  {MW_E4M3, MW_E5M2, MW_F32, true},
+                 {MW_E5M2, MW_E4M3, MW_BF16, true},  {MW_E5M2, MW_E5M2, MW_BF16, false},
+                 {MW_E4M3, MW_BF16, MW_BF16, false}, {MW_E4M3, MW_E4M3, MW_F16, false},
+                 {MW_E4M3, MW_E4M3, MW_E4M3, false}, {MW_FP8, MW_FP8, MW_BF16, false}};
+
+START_TEST(products_of_8_bits_have_types_that_gpus_have)
+{
+    int64_t bytes[MW_ROUTINE_MAX_OPERANDS];
+    Call call = gemm_call(&gemms[1]);
+    call.args[MW_GEMM_TYPE].i = fp8_types[_i].a;
+    call.args[MW_GEMM_B_TYPE].i = fp8_types[_i].b;
+    call.args[MW_GEMM_C_TYPE].i = fp8_types[_i].c;
+    ck_assert(mw_routine_extents(MW_ROUTINE_GEMM, call.args, bytes) == fp8_types[_i].good);
+    call_release(&call);
+}
+END_TEST
+
+/* What GPUs do not take of them. */
+static const struct {
+    int arg;
+    int64_t value;
+} wrong_fp8[] = {{MW_GEMM_TRANS_A, 1}, {MW_GEMM_TRANS_B, 0}, {MW_GEMM_M, 24},      {MW_GEMM_N, 8},
+                 {MW_GEMM_K, 40},      {MW_GEMM_LDA, 56},    {MW_GEMM_B_OFFSET, 8}};
+
+START_TEST(products_of_8_bits_lie_as_gpus_want_them)
+{
+    Call call = gemm_call(&(GemmCase){32, 32, 48, 1, 1, false, true, 1, 0, 0, MW_E4M3, MW_BF16});
+    ck_assert(mw_gemm_takes_fp8(call.args));
+    ck_assert_ptr_null(mw_routine_off(MW_ROUTINE_GEMM, call.args, MW_BACKEND_cuda));
+    ck_assert_str_eq(mw_routine_off(MW_ROUTINE_GEMM, call.args, MW_BACKEND_cpu),
+                     "takes f32 and bf16 alone on this backend");
+    call.args[wrong_fp8[_i].arg].i = wrong_fp8[_i].value;
+    ck_assert(!mw_gemm_takes_fp8(call.args));
+    ck_assert_str_eq(mw_routine_off(MW_ROUTINE_GEMM, call.args, MW_BACKEND_cuda),
+                     "takes floats of 8 bits where a is not turned and b is, by multiples of 16");
     call_release(&call);
 }
 END_TEST
@@ -696,6 +747,9 @@ int main(void)
     tcase_add_test(attention, attention_in_bf16_is_for_gpus);
     tcase_add_loop_test(attention, attention_in_halves_has_its_gradient, 0, ATTENTIONS);
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_gemm, 0, MW_COUNT(wrong_gemms));
+    tcase_add_loop_test(tests, products_of_8_bits_have_types_that_gpus_have, 0,
+                        MW_COUNT(fp8_types));
+    tcase_add_loop_test(tests, products_of_8_bits_lie_as_gpus_want_them, 0, MW_COUNT(wrong_fp8));
     tcase_add_loop_test(tests, extents_refuse_batches_of_more_than_products, 0, MW_COUNT(finished));
     tcase_add_loop_test(tests, extents_refuse_nonsense, 0, MW_COUNT(wrong_attentions));
     tcase_add_loop_test(tests, extents_refuse_nonsense_of_results, 0, 2 * MW_COUNT(wrong_results));

@@ -309,6 +309,28 @@ static const Case einsum_cases[] = {
     {"einsum", "f32[8, 4, 16]; f32[16, 32]", "equation = bsw,wf->bsf", "f32[8, 4, 32]"},
     {"einsum", "f32[8, 4, 16]; f32[16, 32]", "equation = bsw, wf -> bsf", "f32[8, 4, 32]"},
     {"einsum", "f32[8, 4]; f32[8, 4]", "equation = ab,ab->", "f32[]"},
+    {"einsum", "e4m3[8, 4]; e5m2[4, 2]", "equation = ab,bc->ac; type = bf16", "bf16[8, 2]"},
+    {"einsum", "e4m3[8, 4]; e4m3[4, 2]", "equation = ab,bc->ac; type = f32", "f32[8, 2]"},
+    {"einsum", "e4m3[8, 4]; e4m3[4, 2]", "equation = ab,bc->ac",
+     "einsum of floats of 8 bits gives bf16 or f32, not these\n"
+     "  note: say which, for instance einsum(\"ij,jk->ik\", a, b, type = bf16)"},
+    {"einsum", "e4m3[8, 4]; bf16[4, 2]", "equation = ab,bc->ac; type = f32",
+     "einsum does not compute with floats of 8 bits, such as e4m3[8, 4]\n"
+     "  note: cast it, for instance cast(x, bf16)"},
+    {"einsum", "e5m2[8, 4]", "equation = ab->a; type = f32",
+     "einsum does not compute with floats of 8 bits, such as e5m2[8, 4]\n"
+     "  note: cast it, for instance cast(x, bf16)"},
+    {"add", "e4m3[8]; e4m3[8]", "",
+     "add does not compute with floats of 8 bits, such as e4m3[8]\n"
+     "  note: cast it, for instance cast(x, bf16)"},
+    {"gelu", "e5m2[8]", "",
+     "gelu does not compute with floats of 8 bits, such as e5m2[8]\n"
+     "  note: cast it, for instance cast(x, bf16)"},
+    {"reduce_max", "e5m2[8]", "axes = [0]",
+     "reduce_max does not compute with floats of 8 bits, such as e5m2[8]\n"
+     "  note: cast it, for instance cast(x, bf16)"},
+    {"cast", "f32[8]", "type = e4m3", "e4m3[8]"},
+    {"cast", "e5m2[8]", "type = f32", "f32[8]"},
     {"einsum", "f32[8, 4]; f32[5]", "equation = ab,c->cab", "f32[5, 8, 4]"},
     {"einsum", "f32[8, 4]", "equation = ab->ba", "f32[4, 8]"},
     {"einsum", "bf16[8, 4]; bf16[4, 2]", "equation = ab,bc->ac", "bf16[8, 2]"},

@@ -129,7 +129,7 @@ static void add_product(Builder *builder, MwType type, int64_t m, int64_t n, int
     args[MW_GEMM_N].i = args[MW_GEMM_LDB].i = args[MW_GEMM_LDC].i = n;
     args[MW_GEMM_K].i = args[MW_GEMM_LDA].i = k;
     args[MW_GEMM_BATCH0].i = args[MW_GEMM_BATCH1].i = 1;
-    args[MW_GEMM_TYPE].i = args[MW_GEMM_C_TYPE].i = type;
+    args[MW_GEMM_TYPE].i = args[MW_GEMM_B_TYPE].i = args[MW_GEMM_C_TYPE].i = type;
     args[MW_GEMM_ALPHA] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = 1};
     args[MW_GEMM_BETA] = (MwPlanArg){.kind = MW_ARG_FLOAT, .f = 0};
     set_args(builder, &instr, args, MW_GEMM_ARGS);

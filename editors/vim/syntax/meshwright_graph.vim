@@ -10,22 +10,22 @@ syn keyword meshwright_graphControl return show assign precision train with
 syn keyword meshwright_graphOperator and or not
 syn keyword meshwright_graphConstant true false
 syn keyword meshwright_graphType f32 bf16 i32 bool i64 i8 u8 f16
-syn keyword meshwright_graphType tf32
+syn keyword meshwright_graphType tf32 e4m3 e5m2 fp8
 syn match meshwright_graphInitialiser '\v<(zeros|ones|normal|uniform|constant)>'
-syn match meshwright_graphFunction '\v<(abs|accumulate|adafactor|adagrad|adam|adamw|adaptive_avg_pool|adaptive_max_pool|add|all|any|argmax)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(argmin|argsort|atan2|avg_pool|batch_norm|bernoulli|binary_cross_entropy|broadcast|cast|ceil|clip|concat)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(constant|contrastive|conv|conv_filter_grad|conv_transpose|cos|cross_entropy|cumsum|div|dropout|einsum|elu)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(embedding|embedding_grad|eq|erf|exp|expand_dims|expm1|first_equal|flip|floor|floor_div|gather)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(ge|gelu|gelu_grad|gelu_tanh|gelu_tanh_grad|grad|group_norm|gt|hard_sigmoid|hard_swish|identity|iota)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(isnan|kl_divergence|lamb|layer_norm|layer_norm_grad|le|leaky_relu|len|linear_scan|lion|log|log1p)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(log_softmax|log_softmax_grad|logsumexp|logsumexp_grad|lt|max|max_pool|max_pool_grad|max_pool_pick|maximum|mean|min)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(minimum|mish|mod|mse|mul|muon|ne|neg|normal|one_hot|ones|pad)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(pick|pick_grad|pow|prod|put_rows|receive|reduce_max|reduce_sum|relu|reshape|resize|rms_norm)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(rms_norm_grad|rmsprop|roll|rope|round|rsqrt|run_after|scan_carry|scan_in|scan_next|scan_out|scatter_add)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(sdpa|sdpa_grad|sdpa_mask_grad|sdpa_masked|sdpa_masked_grad|select|send|sgd|shard|sigmoid|sign|silu)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(silu_grad|sin|slice|softmax|softmax_grad|softplus|sort|split|sqrt|squeeze|stack|std)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(step|stop_gradient|sub|sum|sum_pool|sum_pool_grad|take_along|take_along_grad|tan|tanh|tile|top_k)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(transpose|uniform|unstack|var|weight|where|zeros)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(abs|accumulate|accumulate_max|adafactor|adagrad|adam|adamw|adaptive_avg_pool|adaptive_max_pool|add|all|any)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(argmax|argmin|argsort|atan2|avg_pool|batch_norm|bernoulli|binary_cross_entropy|broadcast|cast|ceil|clip)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(concat|constant|contrastive|conv|conv_filter_grad|conv_transpose|cos|cross_entropy|cumsum|div|dropout|einsum)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(elu|embedding|embedding_grad|eq|erf|exp|expand_dims|expm1|first_equal|flip|floor|floor_div)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(gather|ge|gelu|gelu_grad|gelu_tanh|gelu_tanh_grad|grad|group_norm|gt|hard_sigmoid|hard_swish|identity)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(iota|isnan|kl_divergence|lamb|layer_norm|layer_norm_grad|le|leaky_relu|len|linear_scan|lion|log)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(log1p|log_softmax|log_softmax_grad|logsumexp|logsumexp_grad|lt|max|max_pool|max_pool_grad|max_pool_pick|maximum|mean)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(min|minimum|mish|mod|mse|mul|muon|ne|neg|normal|one_hot|ones)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(pad|pick|pick_grad|pow|prod|put_rows|receive|reduce_max|reduce_sum|relu|reshape|resize)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(rms_norm|rms_norm_grad|rmsprop|roll|rope|round|rsqrt|run_after|scale_to|scan_carry|scan_in|scan_next)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(scan_out|scatter_add|sdpa|sdpa_grad|sdpa_mask_grad|sdpa_masked|sdpa_masked_grad|select|send|sgd|shard|sigmoid)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(sign|silu|silu_grad|sin|slice|softmax|softmax_grad|softplus|sort|split|sqrt|squeeze)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(stack|std|step|stop_gradient|sub|sum|sum_pool|sum_pool_grad|take_along|take_along_grad|tan|tanh)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(tile|top_k|transpose|uniform|unstack|var|weight|where|zeros)>(\s*\()@='
 syn match meshwright_graphAnnotation '\v<(spec|ring|stage|remat|phase|scope|repeat|layer|batch)>(\.[0-9]+)?(\s*\=[^=])@='
 syn region meshwright_graphString start='"' skip='\\["\\]' end='"' oneline
 syn match meshwright_graphNumber '\v<[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?'
