@@ -22,8 +22,8 @@ typedef struct {
     const char *transport;
     bool (*transport_is_possible)(MwArena *arena, MwTransport *hosts, bool *possible,
                                   MwFault *fault);
-    MwTransport *(*transport_new)(MwArena *arena, MwTransport *hosts, double timeout_s,
-                                  MwFault *fault);
+    MwTransport *(*transport_new)(MwArena *arena, MwTransport *hosts,
+                                  const MwTransportOptions *options, MwFault *fault);
 } MwBackend;
 
 /* One for each row of base/backends.def, in the archive that the row names. */

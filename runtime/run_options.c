@@ -64,6 +64,8 @@ static const Option options_list[] = {
      "or by MPI through the memory of the hosts"},
     {"timeout", "SECONDS", COUNT, AT(timeout_s),
      "end the run when GPUs have waited so long for each other (default 600)"},
+    {"rounded-sums", NULL, FLAG, AT(rounded_sums),
+     "let NCCL add bf16 and f16 of more than two GPUs, which rounds at every GPU"},
     {"no-graphs", NULL, FLAG, AT(no_graphs),
      "queue all that a GPU does anew in every step, rather than as a CUDA graph"},
     {"no-tuning", NULL, FLAG, AT(no_tuning),

@@ -26,6 +26,7 @@ typedef struct {
     int64_t output_every;     /* steps between files of outputs; 0: one file of all steps */
     int64_t checkpoint_every; /* steps between checkpoints; 0: only one at the end */
     bool shuffle;             /* rows of files are taken in another order in each epoch */
+    bool rounded_sums;        /* of floats of 16 bits: rounded at every device */
     bool no_shared_memory, no_graphs, no_tuning, print_plan, check, version, help;
 } MwRunOptions;
 

@@ -111,8 +111,9 @@ static bool connect_devices(MwRunState *run, MwFault *fault)
     if (!possible)
         return true;
     warn_of_one_core(run);
-    MwTransport *devices =
-        backend->transport_new(run->arena, run->transport, (double)run->options.timeout_s, fault);
+    const MwTransportOptions options = {.timeout_s = (double)run->options.timeout_s,
+                                        .rounds_sums = run->options.rounded_sums};
+    MwTransport *devices = backend->transport_new(run->arena, run->transport, &options, fault);
     run->transport = devices ? devices : run->transport;
     return devices != NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* NCCL computes sums of f32 and of integers, in an order of its own. What NCCL does not offer,
- * would round at every rank (sums of bf16), or computes without passing on NaN (maxima of floats)
- * is combined here, in order of member: pieces of the members' blocks are sent to the member that
- * combines them.
+/* NCCL computes sums of f32 and of integers, in an order of its own, and of two numbers of any
+ * type. What NCCL does not offer, would round at every rank (sums of more than two in bf16, unless
+ * a run asks for that), or computes without passing on NaN (maxima of floats) is combined here, in
+ * order of member: pieces of the members' blocks are sent to the member that combines them.
  *
  * Memory, allocated in alloc_arena and init_request only: STAGING_BYTES on the device if a group
  * has several members, the packed messages, and what NCCL allocates. */
@@ -39,6 +39,7 @@ typedef struct {
     MwNccl nccl;
     MwNcclP2p *p2p;
     const MwDevice *device;
+    bool rounds_sums; /* MwTransportOptions */
     Group groups[MW_MAX_AXES];
     int axis_count;
     cudaStream_t stream; /* the device's MW_QUEUE_COMMUNICATION */
@@ -152,8 +153,10 @@ static void *nccl_alloc_arena(MwTransport *transport, MwDevice *device, int64_t 
 
 /* ---- Collectives ---- */
 
-/* True if NCCL combines as mw_combine does, up to the order of sums. */
-static bool has_operation(MwType type, MwCombine combine, ncclRedOp_t *operation)
+/* True if NCCL combines as mw_combine does, up to the order of sums, or as the run asks for. NCCL
+ * rounds a sum to the type of its operands at every rank but one, so of two it is rounded once. */
+static bool has_operation(const Nccl *nccl, int members, MwType type, MwCombine combine,
+                          ncclRedOp_t *operation)
 {
     *operation = ncclMax;
     if (type == MW_BOOL)
@@ -161,7 +164,8 @@ static bool has_operation(MwType type, MwCombine combine, ncclRedOp_t *operation
     switch (combine) {
     case MW_COMBINE_SUM:
         *operation = ncclSum;
-        return !mw_type_is_narrow(type);
+        return !mw_type_is_narrow(type) ||
+               (mw_type_is_half(type) && (members == 2 || nccl->rounds_sums));
     case MW_COMBINE_MAX: /* that of NCCL may lose NaN */
         return !mw_type_is_float(type);
     case MW_COMBINE_LOGSUMEXP:
@@ -391,12 +395,12 @@ static Pair shift_pair(const void *context, int m)
 /* ---- Collectives of NCCL's own ---- */
 
 /* Whether NCCL does the collective itself, in one call. */
-static bool is_native(const MwExchange *exchange)
+static bool is_native(const Nccl *nccl, const Group *group, const MwExchange *exchange)
 {
     ncclRedOp_t operation;
     return exchange->kind == MW_ALL_GATHER ||
            ((exchange->kind == MW_ALL_REDUCE || exchange->kind == MW_REDUCE_SCATTER) &&
-            has_operation(exchange->type, exchange->combine, &operation));
+            has_operation(nccl, group->members, exchange->type, exchange->combine, &operation));
 }
 
 static bool call_native(Nccl *nccl, const Group *group, const MwExchange *exchange, MwFault *fault)
@@ -408,7 +412,7 @@ static bool call_native(Nccl *nccl, const Group *group, const MwExchange *exchan
     if (exchange->kind == MW_ALL_GATHER)
         return CALL(group, ncclAllGather, exchange->source, exchange->destination, count, type,
                     comm, nccl->stream);
-    MW_ASSERT(has_operation(exchange->type, exchange->combine, &operation));
+    MW_ASSERT(has_operation(nccl, group->members, exchange->type, exchange->combine, &operation));
     return exchange->kind == MW_ALL_REDUCE
                ? CALL(group, ncclAllReduce, exchange->source, exchange->destination, count, type,
                       operation, comm, nccl->stream)
@@ -465,7 +469,7 @@ static bool nccl_exchange(MwTransport *transport, MwDevice *device, const MwExch
     bool good = true;
     if (group->members == 1)
         return nccl->hosts->table->exchange(nccl->hosts, device, exchanges, count, fault);
-    if (is_native(exchanges))
+    if (is_native(nccl, group, exchanges))
         return exchange_native(nccl, group, exchanges, count, fault);
     for (int i = 0; i < count && good; i++)
         good = exchange_composed(nccl, group, &exchanges[i], fault);
@@ -620,8 +624,8 @@ static bool progress_messages(void *context, MwFault *fault)
 static const double TURN_S = 3;
 enum { LAST_TURN = 8 };
 
-MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double timeout_s,
-                                   MwFault *fault)
+MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts,
+                                   const MwTransportOptions *options, MwFault *fault)
 {
     Nccl *nccl = MW_NEW(arena, Nccl, 1);
     int gpu = 0;
@@ -632,9 +636,10 @@ MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double ti
                                .is_queued = true};
     nccl->hosts = hosts;
     nccl->arena = arena;
+    nccl->rounds_sums = options->rounds_sums;
     nccl->nccl.progress = progress_messages;
     nccl->nccl.context = nccl;
-    timeout_s += TURN_S * (double)mw_min(hosts->rank, LAST_TURN);
+    const double timeout_s = options->timeout_s + TURN_S * (double)mw_min(hosts->rank, LAST_TURN);
     if (CUDA(cudaGetDevice, &gpu) && mw_nccl_init(&nccl->nccl, gpu, timeout_s, fault))
         nccl->p2p = mw_nccl_p2p_new(arena, &nccl->nccl, hosts, fault);
     if (nccl->p2p)

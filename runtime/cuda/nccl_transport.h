@@ -10,9 +10,9 @@
 /* Sets `*possible` if no two ranks share a GPU, which NCCL would refuse. Collective over all
  * ranks. */
 bool mw_nccl_is_possible(MwArena *arena, MwTransport *hosts, bool *possible, MwFault *fault);
-/* Makes a transport for the current CUDA device. The new transport owns `hosts`. A rank whose GPU
- * waits longer than `timeout_s` for others fails. NULL after a fault. */
-MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts, double timeout_s,
-                                   MwFault *fault);
+/* Makes a transport for the current CUDA device. The new transport owns `hosts`. NULL after a
+ * fault. */
+MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts,
+                                   const MwTransportOptions *options, MwFault *fault);
 
 #endif

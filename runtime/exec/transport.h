@@ -15,6 +15,14 @@
 
 typedef struct MwTransport MwTransport;
 
+/* What a run asks of a transport between devices. */
+typedef struct {
+    double timeout_s; /* a device that waits longer for others is a fault */
+    /* sums of floats of 16 bits may be rounded at every device, where that is faster; else they are
+     * rounded once */
+    bool rounds_sums;
+} MwTransportOptions;
+
 /* One message between two devices: a part of a buffer. */
 typedef struct {
     int peer;  /* rank */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* NCCL over MPI, on the fake's streams. Communicators do not block, and what is called for is
  * queued some questions for errors later. Calls match by their order alone. A call that takes a
- * connection for the first time, which blocks the host, is an error while work is on the GPU, and
- * so is a call while another communicator has not settled: threads might launch in any order. Sums
- * go in order of rank. Kernels stay on the GPU until they are done; more blocks than an A100 has
- * room for are an error of the communicator, where a GPU might wait for ever. */
+ * connection for the first time, which blocks the host, is an error while work is on the GPU,
+ * and so is a call while another communicator has not settled: threads might launch in any
+ * order. Sums go in order of rank, and are rounded at each. Kernels stay on the GPU until they
+ * are done; more blocks than an A100 has room for are an error of the communicator, where a GPU
+ * might wait for ever. */
 #include "tests/fake_cuda/fake_streams.h"
 
 #include "base/clock.h"
@@ -253,11 +254,12 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
 /* ---- Work ---- */
 
 /* The type of the elements: of several with one type of NCCL, the last. */
+/* Floats of 8 bits, which are moved as bytes, are never combined. */
 static MwType element_type(ncclDataType_t type)
 {
     MwType element = MW_F32;
 #define TYPE(id, name, bytes, kind, element_type, scalar, npy, onnx, nccl, ...)                    \
-    element = type == nccl ? MW_##id : element;
+    element = type == nccl && !mw_type_is_fp8(MW_##id) ? MW_##id : element;
 #include "base/types.def"
     return element;
 }
@@ -306,13 +308,13 @@ static MwCombine combine_of(ncclRedOp_t operation)
 
 static void finish_op(const Batch *batch, Op *op)
 {
-    const void *parts[MOST_RANKS];
     if (op->kind != ALL_REDUCE && op->kind != REDUCE_SCATTER)
         return;
-    for (int r = 0; r < batch->comm->ranks; r++)
-        parts[r] = op->parts + r * op->count * type_bytes(op->type);
-    mw_combine(element_type(op->type), combine_of(op->operation), parts, batch->comm->ranks,
-               op->count, op->to);
+    memcpy(op->to, op->parts, (size_t)(op->count * type_bytes(op->type)));
+    for (int r = 1; r < batch->comm->ranks; r++) {
+        const void *const parts[] = {op->to, op->parts + r * op->count * type_bytes(op->type)};
+        mw_combine(element_type(op->type), combine_of(op->operation), parts, 2, op->count, op->to);
+    }
     free(op->parts);
 }
 

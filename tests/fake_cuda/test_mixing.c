@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum { COUNT = 64, TIMEOUT_S = 60, STEPS = 3 };
+enum { COUNT = 64, STEPS = 3 };
 
 typedef struct {
     MwTransport *transport;
@@ -32,9 +32,10 @@ static bool open_test(Test *test, MwArena *arena, MwFault *fault)
 {
     static const MwPlan no_kernels;
     const MwMeshShape mesh = {.axis_count = 1, .size = {2}};
+    const MwTransportOptions options = {.timeout_s = 60};
     MwTransport *hosts = mw_transport_mpi_new(arena, false, fault);
     test->device = mw_device_cuda_new(arena, &no_kernels, NULL, 1, fault);
-    test->transport = mw_transport_nccl_new(arena, hosts, TIMEOUT_S, fault);
+    test->transport = mw_transport_nccl_new(arena, hosts, &options, fault);
     if (!test->transport || !test->device->table->make_events(test->device, arena, 2, fault) ||
         !test->transport->table->make_groups(test->transport, &mesh, 0, fault))
         return false;

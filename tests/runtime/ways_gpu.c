@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { TIMEOUT_S = 120 };
+static const MwTransportOptions options = {.timeout_s = 120};
 
 bool way_open(MwArena *arena, const char *way, const MwPlan *plan, MwTransport **transport,
               MwDevice **device, MwFault *fault)
@@ -19,6 +19,6 @@ bool way_open(MwArena *arena, const char *way, const MwPlan *plan, MwTransport *
         return false;
     if (strcmp(way, "mpi") == 0)
         return true;
-    *transport = mw_transport_nccl_new(arena, *transport, TIMEOUT_S, fault);
+    *transport = mw_transport_nccl_new(arena, *transport, &options, fault);
     return *transport != NULL;
 }
