@@ -75,6 +75,10 @@ bool mw_nccl_agree(MwArena *arena, MwTransport *hosts, bool good, MwFault *fault
     return true;
 }
 
+/* Each communicator has memory of its own. To share that (ncclCommSplit with splitShare) is for
+ * communicators that are at work one after another, and those of axes and of messages are at work
+ * at once; and what shares has faults with calls that do not block, and with fewer blocks than the
+ * parent has (NVIDIA/nccl on GitHub, issues 1605 and 2430, open in 2026). */
 bool mw_nccl_comm_begin(MwNccl *nccl, MwArena *arena, MwNcclComm *comm,
                         const MwNcclMembership *membership, MwFault *fault)
 {
