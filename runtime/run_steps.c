@@ -32,45 +32,54 @@ typedef struct {
     double metrics[]; /* [mw_plan_metric_count] those that its mesh has */
 } StepMessage;
 
-/* Room for the message of this rank and those of all. */
+/* Steps that are queued and not finished begin with run->step + 1. */
 typedef struct {
     size_t bytes; /* of a message */
     StepMessage *own;
-    char *all;
-} Messages;
+    char *all;       /* [ranks] messages */
+    double since_s;  /* when the time of the first step that is queued began */
+    int64_t no_data; /* the first step that this rank lacks data for; 0: none */
+    bool is_last;    /* no more are queued: a rank was interrupted */
+} Steps;
 
-static Messages messages_new(const MwRunState *run)
+static Steps steps_new(const MwRunState *run)
 {
-    Messages messages = {.bytes = sizeof(StepMessage) +
-                                  sizeof(double) * (size_t)mw_plan_metric_count(run->plan)};
-    messages.own = mw_arena_alloc(run->arena, messages.bytes);
-    messages.all = mw_arena_alloc(run->arena, messages.bytes * (size_t)run->transport->size);
-    return messages;
+    Steps steps = {.bytes = sizeof(StepMessage) +
+                            sizeof(double) * (size_t)mw_plan_metric_count(run->plan)};
+    steps.own = mw_arena_alloc(run->arena, steps.bytes);
+    steps.all = mw_arena_alloc(run->arena, steps.bytes * (size_t)run->transport->size);
+    return steps;
 }
 
-static const StepMessage *message_of(const Messages *messages, int rank)
+static const StepMessage *message_of(const Steps *steps, int rank)
 {
-    return (const StepMessage *)(messages->all + messages->bytes * (size_t)rank);
+    return (const StepMessage *)(steps->all + steps->bytes * (size_t)rank);
 }
 
-/* Exchanges the messages of all ranks: afterwards the own one has the signs that any rank has set,
- * and every metric from a rank that has it. */
-static void share_messages(MwRunState *run, const Messages *messages)
+/* Whether this rank lacks data for step run->step + 1. */
+static bool lacks_data(const MwRunState *run, const Steps *steps)
+{
+    return steps->no_data && steps->no_data <= run->step + 1;
+}
+
+/* Exchanges the messages of all ranks after step run->step + 1 is finished: afterwards the own one
+ * has the signs that any rank has set, and every metric from a rank that has it. A fault meanwhile
+ * is of a step that is queued, if there is one. */
+static void share_messages(MwRunState *run, const Steps *steps)
 {
     MwFault fault;
-    StepMessage *own = messages->own;
+    StepMessage *own = steps->own;
     const MwPlanMesh *mesh;
-    own->signs = (interrupted ? SIGN_INTERRUPTED : 0) |
-                 (mw_ahead_fault(run->ahead) ? SIGN_DATA : 0) |
+    own->signs = (interrupted ? SIGN_INTERRUPTED : 0) | (lacks_data(run, steps) ? SIGN_DATA : 0) |
                  (run->saver && mw_saver_is_writing(run->saver) ? SIGN_WRITING : 0);
-    if (!run->transport->table->allgather(run->transport, own, messages->bytes, messages->all,
+    if (!run->transport->table->allgather(run->transport, own, (int64_t)steps->bytes, steps->all,
                                           &fault))
-        mw_run_end_all(run, run->step + 1, &fault);
+        mw_run_end_all(run, run->step + 1 + mw_executor_queued(run->executor), &fault);
     for (int r = 0; r < run->transport->size; r++)
-        own->signs |= message_of(messages, r)->signs;
+        own->signs |= message_of(steps, r)->signs;
     for (int i = 0; i < mw_plan_metric_count(run->plan); i++) {
         mw_plan_metric(run->plan, i, &mesh);
-        own->metrics[i] = message_of(messages, mesh->first_rank)->metrics[i];
+        own->metrics[i] = message_of(steps, mesh->first_rank)->metrics[i];
     }
 }
 
@@ -109,21 +118,64 @@ static void warn_uncaptured(MwRunState *run)
             run->transport->rank, why);
 }
 
-static Outcome run_step(MwRunState *run, const Messages *messages)
+static bool is_eval_due(const MwRunState *run, int64_t step)
 {
+    return run->evaluation && (step == run->options.steps || step % run->options.eval_every == 0);
+}
+
+static bool is_save_due(const MwRunState *run, int64_t step)
+{
+    int64_t every = run->options.checkpoint_every;
+    return every > 0 && step % every == 0;
+}
+
+/* Whether the next step may be queued, which all ranks say alike. Behind a step that is not
+ * finished it may if nothing needs the state between them, and nothing is taken out of it. */
+static bool may_queue(const MwRunState *run, const Steps *steps)
+{
+    const int queued = mw_executor_queued(run->executor);
+    const int64_t last = run->step + queued;
+    if (last >= run->options.steps || steps->is_last)
+        return false;
+    return queued == 0 ||
+           (queued < mw_executor_most_queued(run->executor) && !is_eval_due(run, last) &&
+            !is_save_due(run, last) && !mw_outputs_due(run->outputs, last + 1));
+}
+
+static void queue_step(MwRunState *run, Steps *steps)
+{
+    const int queued = mw_executor_queued(run->executor);
+    const int64_t step = run->step + queued + 1;
     const MwExecutorData data = {.context = run,
                                  .input = give_input,
-                                 .output = mw_outputs_due(run->outputs, run->step + 1) ? take_output
-                                                                                       : NULL};
+                                 .output = mw_outputs_due(run->outputs, step) ? take_output : NULL};
     MwFault fault;
-    StepMessage *own = messages->own;
-    double begin_s = mw_clock_s();
-    if (!mw_executor_step(run->executor, run->step + 1, &data, own->metrics, &fault) ||
-        !mw_outputs_end_step(run->outputs, run->step + 1, &fault))
-        mw_run_end_all(run, run->step + 1, &fault);
+    if (queued == 0)
+        steps->since_s = mw_clock_s();
+    if (!mw_executor_queue(run->executor, step, &data, &fault))
+        mw_run_end_all(run, -1, &fault);
+    if (!mw_outputs_end_step(run->outputs, step, &fault))
+        mw_run_end_all(run, step, &fault);
+    if (!steps->no_data && mw_ahead_fault(run->ahead))
+        steps->no_data = step;
     warn_uncaptured(run);
-    share_messages(run, messages);
-    return (Outcome){own->metrics, mw_clock_s() - begin_s, own->signs};
+}
+
+/* Waits for step run->step + 1. A signal is heeded after the last step that is queued. */
+static Outcome wait_for_step(MwRunState *run, Steps *steps)
+{
+    MwFault fault;
+    StepMessage *own = steps->own;
+    const double begin_s = steps->since_s;
+    if (!mw_executor_finish(run->executor, own->metrics, &fault))
+        mw_run_end_all(run, -1, &fault);
+    share_messages(run, steps);
+    if (mw_executor_queued(run->executor) > 0) {
+        steps->is_last = own->signs & SIGN_INTERRUPTED;
+        own->signs &= ~(int64_t)SIGN_INTERRUPTED;
+    }
+    steps->since_s = mw_clock_s();
+    return (Outcome){own->metrics, steps->since_s - begin_s, own->signs};
 }
 
 /* False where a loss is not finite. */
@@ -145,11 +197,11 @@ static bool check_losses(const MwRunState *run, const Outcome *outcome)
 }
 
 /* Counts the step and prints its line; false where no other may follow. */
-static bool finish_step(MwRunState *run, const Outcome *outcome)
+static bool finish_step(MwRunState *run, const Steps *steps, const Outcome *outcome)
 {
     MwFault fault;
     if (outcome->signs & SIGN_DATA)
-        return mw_run_agree(run, !mw_ahead_fault(run->ahead), mw_ahead_fault(run->ahead));
+        return mw_run_agree(run, !lacks_data(run, steps), mw_ahead_fault(run->ahead));
     if (run->progress &&
         !mw_progress_step(run->progress, run->step + 1, outcome->metrics, outcome->time_s, &fault))
         mw_run_end_all(run, run->step + 1, &fault);
@@ -162,12 +214,6 @@ static bool finish_step(MwRunState *run, const Outcome *outcome)
 static bool is_interrupted(void)
 {
     return interrupted;
-}
-
-static bool is_eval_due(const MwRunState *run)
-{
-    return run->evaluation &&
-           (run->step == run->options.steps || run->step % run->options.eval_every == 0);
 }
 
 /* Keeps the lowest loss. True if it is too long since there was a lower one. */
@@ -198,7 +244,7 @@ static void evaluate(MwRunState *run, int64_t *signs)
     MwFault fault;
     if (!run->evaluation)
         return;
-    if (is_eval_due(run) && !(*signs & SIGN_INTERRUPTED)) {
+    if (is_eval_due(run, run->step) && !(*signs & SIGN_INTERRUPTED)) {
         switch (mw_evaluation_run(run->evaluation, is_interrupted, &evaluated, &fault)) {
         case MW_EVALUATION_DONE:
             *signs |= has_stalled(run, evaluated.metrics[0]) ? SIGN_STALLED : 0;
@@ -217,12 +263,6 @@ static void evaluate(MwRunState *run, int64_t *signs)
     if (run->progress && !mw_progress_evaluated(run->progress, run->step, evaluated.metrics,
                                                 evaluated.steps, evaluated.time_s, &fault))
         mw_run_end_all(run, run->step, &fault);
-}
-
-static bool is_save_due(const MwRunState *run)
-{
-    int64_t every = run->options.checkpoint_every;
-    return every > 0 && run->step % every == 0;
 }
 
 static void end_unless(MwRunState *run, bool good, MwFault *fault)
@@ -250,7 +290,7 @@ static void keep_checkpoints(MwRunState *run, int64_t signs)
     MwFault fault;
     if (!run->saver)
         return;
-    if (is_last || is_save_due(run)) {
+    if (is_last || is_save_due(run, run->step)) {
         end_save(run);
         end_unless(run, mw_saver_begin(run->saver, run->step, &fault), &fault);
         signs |= SIGN_WRITING;
@@ -259,9 +299,21 @@ static void keep_checkpoints(MwRunState *run, int64_t signs)
         end_save(run);
 }
 
+/* Ends a run that a fault ends which all ranks know of. What is queued behind the step is waited
+ * for, since the device is freed next, and forgotten. */
+static int end_early(MwRunState *run, const Steps *steps)
+{
+    MwFault ignored;
+    while (mw_executor_queued(run->executor) > 0 &&
+           mw_executor_finish(run->executor, steps->own->metrics, &ignored))
+        ;
+    end_save(run);
+    return MW_RUN_FAULT;
+}
+
 int mw_run_steps(MwRunState *run)
 {
-    const Messages messages = messages_new(run);
+    Steps steps = steps_new(run);
     signal(SIGINT, on_interrupt);
     signal(SIGTERM, on_interrupt); /* what mpirun sends when it is interrupted */
     signal(SIGUSR1, on_interrupt); /* mpirun passes this one on, and leaves ranks their time */
@@ -269,16 +321,14 @@ int mw_run_steps(MwRunState *run)
         printf("nothing to do up to step %lld: %lld are done\n", (long long)run->options.steps,
                (long long)run->step);
     while (run->step < run->options.steps) {
-        Outcome outcome = run_step(run, &messages);
-        if (!finish_step(run, &outcome)) {
-            end_save(run);
-            return MW_RUN_FAULT;
-        }
+        while (may_queue(run, &steps))
+            queue_step(run, &steps);
+        Outcome outcome = wait_for_step(run, &steps);
+        if (!finish_step(run, &steps, &outcome))
+            return end_early(run, &steps);
         evaluate(run, &outcome.signs);
-        if (outcome.signs & SIGN_DATA) {
-            end_save(run);
-            return MW_RUN_FAULT;
-        }
+        if (outcome.signs & SIGN_DATA)
+            return end_early(run, &steps);
         bool stops = outcome.signs & SIGN_INTERRUPTED, ends = outcome.signs & SIGN_STALLED;
         keep_checkpoints(run, outcome.signs);
         if (stops && run->transport->rank == 0)

@@ -4,14 +4,15 @@
  * MW_QUEUE_COMMUNICATION. Copies from and to the host go through two pinned buffers in turn, so
  * that the process copies one while the GPU copies the other.
  *
- * Memory: the pinned buffers, the number of the step (on the GPU, and pinned), the workspaces of
- * gemm.h, conv.h and attention.h, and what the transport and the executor request, which is the
- * arena and host memory for the inputs. */
+ * Memory: the pinned buffers, what device_steps.h and the workspaces of gemm.h, conv.h and
+ * attention.h take, and what the transport and the executor request, which is the arena and host
+ * memory for inputs and metrics. */
 #include "runtime/cuda/device.h"
 
 #include "runtime/cuda/attention.h"
 #include "runtime/cuda/conv.h"
 #include "runtime/cuda/cublaslt.h"
+#include "runtime/cuda/device_steps.h"
 #include "runtime/cuda/error.h"
 #include "runtime/cuda/gemm.h"
 #include "runtime/cuda/routines.h"
@@ -40,7 +41,7 @@ typedef struct {
 } Pinned;
 
 typedef struct {
-    MwDevice base;
+    MwCudaDevice device;
     const MwPlan *plan;
     MwKernel **kernels; /* [MwPlan.kernels] */
     cudaStream_t streams[MW_QUEUE_COUNT];
@@ -49,11 +50,8 @@ typedef struct {
     int event_count;
     cudaEvent_t reached; /* synchronize records it at the end of the stream */
     Pinned pinned[PINNED_BUFFERS];
-    int next;              /* the pinned buffer for the next copy to the device */
-    void *host_memory;     /* of alloc_host; NULL: not called */
-    int64_t *step;         /* pinned: the value that is copied to MwDevice.step */
-    cudaGraphExec_t graph; /* the captured work; NULL: none */
-    int steps;             /* steps begun */
+    int next;          /* the pinned buffer for the next copy to the device */
+    void *host_memory; /* of alloc_host; NULL: not called */
     unsigned int run_calls;
     cudaEvent_t ran[RUN_EVENTS]; /* recorded in turn after every RUN_CALLS calls */
     MwCudaGemm *gemm;
@@ -67,21 +65,6 @@ cudaStream_t mw_device_cuda_stream(const MwDevice *device, MwQueue queue)
 }
 
 #define CALL(name, ...) MW_CUDA_CALL(fault, name, __VA_ARGS__)
-
-/* Waits until the event has occurred. */
-static bool wait_for(const Cuda *cuda, cudaEvent_t event, MwFault *fault)
-{
-    const MwDevice *device = &cuda->base;
-    cudaError_t status;
-    if (!device->idle)
-        return CALL(cudaEventSynchronize, event);
-    while ((status = cudaEventQuery(event)) == cudaErrorNotReady) {
-        cudaGetLastError(); /* clears cudaErrorNotReady, which a later call would report */
-        if (!device->idle(device->idle_context, fault))
-            return false;
-    }
-    return mw_cuda_check(status, "cudaEventQuery", fault);
-}
 
 /* ---- Memory ---- */
 
@@ -114,7 +97,7 @@ static bool cuda_copy_in(MwDevice *device, void *to, const void *host, int64_t b
         const Pinned *pinned = &cuda->pinned[cuda->next];
         const size_t count = (size_t)mw_min(PINNED_BYTES, bytes - at);
         cuda->next = (cuda->next + 1) % PINNED_BUFFERS;
-        if (!wait_for(cuda, pinned->done, fault))
+        if (!mw_cuda_wait(&cuda->device.base, pinned->done, fault))
             return false;
         memcpy(pinned->memory, (const char *)host + at, count);
         if (!CALL(cudaMemcpyAsync, (char *)to + at, pinned->memory, count, cudaMemcpyHostToDevice,
@@ -140,6 +123,13 @@ static bool cuda_copy_in_async(MwDevice *device, void *to, const void *host, int
     return CALL(cudaMemcpyAsync, to, host, (size_t)bytes, cudaMemcpyHostToDevice, cuda->stream);
 }
 
+static bool cuda_copy_out_async(MwDevice *device, void *host, const void *from, int64_t bytes,
+                                MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    return CALL(cudaMemcpyAsync, host, from, (size_t)bytes, cudaMemcpyDeviceToHost, cuda->stream);
+}
+
 /* Begins to copy to a pinned buffer. The stream orders the copy after earlier copies from that
  * buffer. */
 static bool begin_copy_out(const Cuda *cuda, const Pinned *pinned, const char *from, int64_t bytes,
@@ -154,7 +144,7 @@ static bool begin_copy_out(const Cuda *cuda, const Pinned *pinned, const char *f
 static bool end_copy_out(const Cuda *cuda, const Pinned *pinned, char *host, int64_t bytes,
                          MwFault *fault)
 {
-    if (!wait_for(cuda, pinned->done, fault))
+    if (!mw_cuda_wait(&cuda->device.base, pinned->done, fault))
         return false;
     memcpy(host, pinned->memory, (size_t)bytes);
     return true;
@@ -194,7 +184,7 @@ static bool cuda_synchronize(MwDevice *device, MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
     return CALL(cudaEventRecord, cuda->reached, cuda->stream) &&
-           wait_for(cuda, cuda->reached, fault);
+           mw_cuda_wait(&cuda->device.base, cuda->reached, fault);
 }
 
 /* ---- Queues ---- */
@@ -223,66 +213,6 @@ static bool cuda_wait_event(MwDevice *device, MwQueue queue, int event, MwFault 
 {
     const Cuda *cuda = (Cuda *)device;
     return CALL(cudaStreamWaitEvent, cuda->streams[queue], cuda->events[event], 0);
-}
-
-/* Copies the number of the step to the GPU. The copy reads the pinned number when the stream
- * reaches the copy. */
-static bool cuda_set_step(MwDevice *device, int64_t step, MwFault *fault)
-{
-    Cuda *cuda = (Cuda *)device;
-    *cuda->step = step;
-    cuda->steps++;
-    return CALL(cudaMemcpyAsync, (void *)(uintptr_t)device->step, cuda->step, sizeof step,
-                cudaMemcpyHostToDevice, cuda->stream);
-}
-
-/* ---- Capture and replay ---- */
-
-/* Begins a capture in relaxed mode, because NCCL makes calls during a capture, also from its own
- * threads, that the other modes forbid. The communication stream joins the capture at its first
- * wait for the compute stream and leaves it when the compute stream waits for it. */
-static bool cuda_begin_capture(MwDevice *device, MwFault *fault)
-{
-    const Cuda *cuda = (Cuda *)device;
-    MW_ASSERT(!cuda->graph);
-    device->is_capturing = CALL(cudaStreamBeginCapture, cuda->stream, cudaStreamCaptureModeRelaxed);
-    if (!device->is_capturing)
-        cudaGetLastError(); /* clears the error, which a later launch would report */
-    return device->is_capturing;
-}
-
-static bool cuda_end_capture(MwDevice *device, MwFault *fault)
-{
-    Cuda *cuda = (Cuda *)device;
-    cudaGraph_t graph = NULL;
-    device->is_capturing = false;
-    const bool good = CALL(cudaStreamEndCapture, cuda->stream, &graph) &&
-                      CALL(cudaGraphInstantiateWithFlags, &cuda->graph, graph, 0);
-    if (graph)
-        cudaGraphDestroy(graph);
-    if (!good) {
-        cuda->graph = NULL;
-        cudaGetLastError();
-    }
-    return good;
-}
-
-static bool cuda_replay(MwDevice *device, int64_t step, MwFault *fault)
-{
-    const Cuda *cuda = (Cuda *)device;
-    *cuda->step = step;
-    return CALL(cudaGraphLaunch, cuda->graph, cuda->stream);
-}
-
-static void cuda_drop_capture(MwDevice *device)
-{
-    Cuda *cuda = (Cuda *)device;
-    MwFault ignored;
-    if (device->is_capturing)
-        cuda_end_capture(device, &ignored);
-    if (cuda->graph)
-        cudaGraphExecDestroy(cuda->graph);
-    cuda->graph = NULL;
 }
 
 /* ---- Kernels and routines ---- */
@@ -371,18 +301,21 @@ static bool run_routine(MwDevice *device, const MwDeviceCall *call, MwFault *fau
  * Programming Guide, "Lazy Loading", on concurrent execution). */
 static bool quiesce(const Cuda *cuda, MwFault *fault)
 {
-    const MwDevice *device = &cuda->base;
-    return cuda->steps > 1 || !device->quiesce || device->quiesce(device->idle_context, fault);
+    const MwDevice *device = &cuda->device.base;
+    return mw_cuda_steps_begun(cuda->device.steps) > 1 || !device->quiesce ||
+           device->quiesce(device->idle_context, fault);
 }
 
 /* Limits how far the host is ahead of the GPU. The host waits here, where messages make progress
  * meanwhile, so that it never blocks on a full queue of the stream. */
 static bool limit_lead(Cuda *cuda, MwFault *fault)
 {
-    if (!cuda->base.idle || cuda->base.is_capturing || ++cuda->run_calls % RUN_CALLS != 0)
+    if (!cuda->device.base.idle || cuda->device.base.is_capturing ||
+        ++cuda->run_calls % RUN_CALLS != 0)
         return true;
     const cudaEvent_t event = cuda->ran[cuda->run_calls / RUN_CALLS % RUN_EVENTS];
-    return wait_for(cuda, event, fault) && CALL(cudaEventRecord, event, cuda->stream);
+    return mw_cuda_wait(&cuda->device.base, event, fault) &&
+           CALL(cudaEventRecord, event, cuda->stream);
 }
 
 static bool cuda_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
@@ -399,7 +332,7 @@ static bool cuda_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 static void cuda_destroy(MwDevice *device)
 {
     Cuda *cuda = (Cuda *)device;
-    cuda_drop_capture(device);
+    mw_cuda_steps_free(&cuda->device);
     mw_cuda_gemm_free(&cuda->gemm);
     mw_cuda_conv_free(&cuda->conv);
     mw_cuda_attention_free(&cuda->attention);
@@ -411,10 +344,6 @@ static void cuda_destroy(MwDevice *device)
     }
     if (cuda->host_memory)
         cudaFreeHost(cuda->host_memory);
-    if (cuda->step)
-        cudaFreeHost(cuda->step);
-    if (device->step)
-        cudaFree((void *)(uintptr_t)device->step);
     if (cuda->reached)
         cudaEventDestroy(cuda->reached);
     for (int i = 0; i < RUN_EVENTS; i++)
@@ -435,19 +364,23 @@ static const MwDeviceTable cuda_table = {
     .alloc_host = cuda_alloc_host,
     .copy_in_async = cuda_copy_in_async,
     .copy_out = cuda_copy_out,
+    .copy_out_async = cuda_copy_out_async,
     .copy = cuda_copy,
     .zero = cuda_zero,
     .run = cuda_run,
     .tune = cuda_tune,
-    .set_step = cuda_set_step,
     .synchronize = cuda_synchronize,
+    .set_step = mw_cuda_set_step,
+    .end_step = mw_cuda_end_step,
+    .wait_step = mw_cuda_wait_step,
+    .is_step_done = mw_cuda_is_step_done,
     .make_events = cuda_make_events,
     .record_event = cuda_record_event,
     .wait_event = cuda_wait_event,
-    .begin_capture = cuda_begin_capture,
-    .end_capture = cuda_end_capture,
-    .replay = cuda_replay,
-    .drop_capture = cuda_drop_capture,
+    .begin_capture = mw_cuda_begin_capture,
+    .end_capture = mw_cuda_end_capture,
+    .replay = mw_cuda_replay,
+    .drop_capture = mw_cuda_drop_capture,
     .destroy = cuda_destroy,
 };
 
@@ -485,15 +418,6 @@ static bool make_pinned(Cuda *cuda, MwFault *fault)
     return true;
 }
 
-static bool make_step(Cuda *cuda, MwFault *fault)
-{
-    void *step = NULL;
-    const bool good = CALL(cudaMallocHost, (void **)&cuda->step, sizeof *cuda->step) &&
-                      CALL(cudaMalloc, &step, sizeof *cuda->step);
-    cuda->base.step = step;
-    return good;
-}
-
 /* Makes the streams of both queues. Communication has a higher priority than computing. Streams of
  * one priority may share a hardware queue of the GPU, where work that waits holds up work that does
  * not: the streams of messages (nccl_p2p.c) have the greatest priority to themselves. */
@@ -517,8 +441,8 @@ static bool say_of_what(const Cuda *cuda, MwArena *arena, MwFault *fault)
     if (!mw_cublaslt_load(fault) || !CALL(cudaGetDevice, &gpu) ||
         !CALL(cudaGetDeviceProperties, &properties, gpu))
         return false;
-    cuda->base.choices->of = mw_arena_printf(arena, "%s, cuBLASLt %zu", properties.name,
-                                             mw_cublaslt.cublasLtGetVersion());
+    cuda->device.base.choices->of = mw_arena_printf(arena, "%s, cuBLASLt %zu", properties.name,
+                                                    mw_cublaslt.cublasLtGetVersion());
     return true;
 }
 
@@ -526,16 +450,19 @@ static bool make_ready(Cuda *cuda, MwArena *arena, MwFault *fault)
 {
     if (!choose_gpu(fault) || !make_streams(cuda, fault) ||
         !CALL(cudaEventCreateWithFlags, &cuda->reached, cudaEventDisableTiming) ||
-        !make_pinned(cuda, fault) || !make_step(cuda, fault) || !say_of_what(cuda, arena, fault))
+        !make_pinned(cuda, fault) ||
+        !mw_cuda_steps_make(arena, &cuda->device, cuda->stream, fault) ||
+        !say_of_what(cuda, arena, fault))
         return false;
     for (int i = 0; i < RUN_EVENTS; i++)
         if (!CALL(cudaEventCreateWithFlags, &cuda->ran[i], cudaEventDisableTiming))
             return false;
-    cuda->gemm = mw_cuda_gemm_new(arena, cuda->plan, cuda->stream, cuda->base.choices, fault);
+    cuda->gemm =
+        mw_cuda_gemm_new(arena, cuda->plan, cuda->stream, cuda->device.base.choices, fault);
     if (cuda->gemm)
         cuda->conv = mw_cuda_conv_new(arena, cuda->plan, cuda->stream, fault);
     if (cuda->conv)
-        cuda->base.warning = mw_cuda_conv_warning(cuda->conv);
+        cuda->device.base.warning = mw_cuda_conv_warning(cuda->conv);
     if (cuda->conv)
         cuda->attention = mw_cuda_attention_new(arena, cuda->plan, cuda->stream, fault);
     return cuda->attention != NULL;
@@ -546,14 +473,14 @@ MwDevice *mw_device_cuda_new(MwArena *arena, const MwPlan *plan, const MwKernelE
 {
     (void)threads; /* the host only queues work */
     Cuda *cuda = MW_NEW(arena, Cuda, 1);
-    cuda->base = (MwDevice){.table = &cuda_table, .choices = MW_NEW(arena, MwChoices, 1)};
+    cuda->device.base = (MwDevice){.table = &cuda_table, .choices = MW_NEW(arena, MwChoices, 1)};
     cuda->plan = plan;
     cuda->kernels = mw_device_kernels(arena, plan, kernels, fault);
     if (!cuda->kernels)
         return NULL;
     if (!make_ready(cuda, arena, fault)) {
-        cuda_destroy(&cuda->base);
+        cuda_destroy(&cuda->device.base);
         return NULL;
     }
-    return &cuda->base;
+    return &cuda->device.base;
 }

@@ -508,6 +508,8 @@ static bool nccl_connect(MwTransport *transport, MwDevice *device, const MwExcha
     nccl->is_connecting = false;
     good = good && mw_nccl_p2p_send_first(nccl->p2p, fault);
     fault->is_alone = !good;
+    nccl->hosts->idle = good ? nccl_idle : NULL; /* before, hosts agree on what has failed */
+    nccl->hosts->idle_context = nccl;
     return good;
 }
 
@@ -581,6 +583,7 @@ static bool any_failed(Nccl *nccl)
 static void nccl_destroy(MwTransport *transport, MwDevice *device)
 {
     Nccl *nccl = (Nccl *)transport;
+    nccl->hosts->idle = NULL;
     if (device) {
         device->idle = device->quiesce = NULL;
         device->table->drop_capture(device); /* it refers to the communicators */

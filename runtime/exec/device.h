@@ -18,6 +18,15 @@ typedef struct MwChoices MwChoices;
  * device without concurrency has MW_QUEUE_COMPUTE only. */
 typedef enum { MW_QUEUE_COMPUTE, MW_QUEUE_COMMUNICATION, MW_QUEUE_COUNT } MwQueue;
 
+/* Steps that can be queued at once, on a device that does one while the next is queued. What the
+ * host writes for a step, reads of it, and what is captured of it is in a slot of its own. */
+enum { MW_STEP_SLOTS = 2 };
+
+static inline int mw_step_slot(int64_t step)
+{
+    return (int)(step % MW_STEP_SLOTS);
+}
+
 /* One call of a kernel or routine. Addresses are of the device's memory. */
 typedef struct {
     const MwPlanInstr *instr; /* kind, target and accesses */
@@ -34,8 +43,9 @@ typedef struct {
     /* Aligned to MW_BUFFER_ALIGNMENT, with undefined contents. */
     void *(*alloc)(MwDevice *device, int64_t bytes, MwFault *fault);
     void (*release)(MwDevice *device, void *memory, int64_t bytes);
-    /* Host memory that the device can read by itself and that lives as long as the device. At most
-     * one allocation per device. NULL: the device has none, and no copy_in_async either. */
+    /* Host memory that the device can read and write by itself and that lives as long as the
+     * device. At most one allocation per device. NULL: the device has none, and none of the
+     * functions that need it or that end steps. */
     void *(*alloc_host)(MwDevice *device, int64_t bytes, MwFault *fault);
 
     /* ---- Copies ---- */
@@ -46,6 +56,9 @@ typedef struct {
     bool (*copy_in_async)(MwDevice *device, void *to, const void *host, int64_t bytes,
                           MwFault *fault);
     bool (*copy_out)(MwDevice *device, void *host, const void *from, int64_t bytes, MwFault *fault);
+    /* `host` lies in memory of alloc_host; it is written when the queue reaches the copy. */
+    bool (*copy_out_async)(MwDevice *device, void *host, const void *from, int64_t bytes,
+                           MwFault *fault);
     bool (*copy)(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault);
     bool (*zero)(MwDevice *device, void *to, int64_t bytes, MwFault *fault);
 
@@ -56,10 +69,19 @@ typedef struct {
      * their contents. What is in `choices` when the call runs first holds. NULL: there is nothing
      * to choose. */
     bool (*tune)(MwDevice *device, const MwDeviceCall *call, MwFault *fault);
-    /* Sets the number of the step for the work queued from now on; all work queued before is done.
-     * NULL where MwDevice.step is NULL. */
-    bool (*set_step)(MwDevice *device, int64_t step, MwFault *fault);
     bool (*synchronize)(MwDevice *device, MwFault *fault);
+
+    /* ---- Steps ---- */
+
+    /* Sets the number of the step for the work queued from now on. The step that had the slot
+     * before is done. NULL where MwDevice.step is NULL. */
+    bool (*set_step)(MwDevice *device, int slot, int64_t step, MwFault *fault);
+    /* The step in the slot is done when all work is that is queued now. */
+    bool (*end_step)(MwDevice *device, int slot, MwFault *fault);
+    /* Waits until the step is done. */
+    bool (*wait_step)(MwDevice *device, int slot, MwFault *fault);
+    /* Whether it is, which the device says itself: also after a fault of later work. */
+    bool (*is_step_done)(MwDevice *device, int slot);
 
     /* ---- Order between two queues; NULL for a device with one ---- */
 
@@ -72,13 +94,13 @@ typedef struct {
 
     /* ---- Capture and replay of a step; NULL for a device without it ---- */
 
-    /* Work that is queued between begin_capture and end_capture is not done but kept, with its
-     * addresses and arguments. At most one capture at a time. */
-    bool (*begin_capture)(MwDevice *device, MwFault *fault);
+    /* Work that is queued between begin_capture and end_capture is not done but kept in the slot,
+     * with its addresses and arguments. At most one capture at a time. */
+    bool (*begin_capture)(MwDevice *device, int slot, MwFault *fault);
     bool (*end_capture)(MwDevice *device, MwFault *fault);
-    /* Queues the captured work for `step` on MW_QUEUE_COMPUTE, including what set_step does. */
-    bool (*replay)(MwDevice *device, int64_t step, MwFault *fault);
-    /* Frees the captured work, if there is any. */
+    /* Queues the work of the slot for `step` on MW_QUEUE_COMPUTE, including what set_step does. */
+    bool (*replay)(MwDevice *device, int slot, int64_t step, MwFault *fault);
+    /* Frees the captured work of all slots, if there is any. */
     void (*drop_capture)(MwDevice *device);
 
     void (*destroy)(MwDevice *device);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/exec/executor.h"
 
-#include "base/philox.h"
 #include "base/vec.h"
 #include "runtime/exec/executor_data.h"
 #include "runtime/exec/executor_state.h"
 
-#include <math.h>
 #include <string.h>
 
 const MwPlanMesh *mw_executor_mesh(const MwExecutor *executor)
@@ -104,14 +102,15 @@ MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const
     beside->plan = plan;
     beside->mesh = mesh;
     beside->beside = executor;
-    beside->replays = beside->is_captured = false;
+    beside->replays = false;
     beside->trace = NULL; /* which is of the other plan */
     beside->endpoints = mw_endpoints_new(arena, plan, mesh, executor->device, executor->transport,
                                          executor->memory, fault);
     if (!beside->endpoints || !make_commands(beside, arena, fault))
         return NULL;
     mw_exchanges_add(arena, beside->exchanges, mesh, beside->memory);
-    mw_executor_place_inputs(beside, arena);
+    const int64_t slot_bytes = mw_executor_place_data(beside, arena);
+    MW_ASSERT(slot_bytes <= executor->host_slot_bytes || !executor->host_slots);
     make_labels(beside, arena);
     beside->saved = mw_saved_weights(arena, mesh, beside->memory);
     return beside;
@@ -336,26 +335,11 @@ MwInputBox *mw_executor_inputs(MwArena *arena, const MwExecutor *executor, int *
     return boxes.at;
 }
 
-static bool read_metrics(const MwExecutor *executor, double *metrics, MwFault *fault)
-{
-    MwDevice *device = executor->device;
-    const MwPlanMesh *mesh = executor->mesh;
-    for (int i = 0; i < mw_plan_metric_count(executor->plan); i++)
-        metrics[i] = NAN;
-    for (int i = 0; i < mesh->metric_count; i++) {
-        const void *from = mw_executor_buffer(executor, mesh->metrics[i].buffer);
-        float value;
-        if (!device->table->copy_out(device, &value, from, sizeof value, fault))
-            return false;
-        metrics[mesh->metrics[i].index] = value;
-    }
-    return device->table->synchronize(device, fault);
-}
-
 static bool set_step(const MwExecutor *executor, MwFault *fault)
 {
     MwDevice *device = executor->device;
-    return !device->step || device->table->set_step(device, executor->kernel_step, fault);
+    return !device->step || device->table->set_step(device, mw_step_slot(executor->step),
+                                                    executor->kernel_step, fault);
 }
 
 static bool begin_step(const MwExecutor *executor, MwFault *fault)
@@ -424,7 +408,7 @@ static bool do_command(const MwExecutor *executor, const MwCommand *command,
     MW_UNREACHABLE();
 }
 
-static bool do_commands(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+bool mw_executor_do_commands(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
     MwDevice *device = executor->device;
     for (int i = 0; i < executor->commands.count; i++) {
@@ -437,100 +421,4 @@ static bool do_commands(const MwExecutor *executor, const MwExecutorData *data, 
             return false;
     }
     return true;
-}
-
-/* ---- Replayed steps ---- */
-
-/* True if the command has a collective that it does not queue on the transport's queue. */
-static bool waits_for_collective(const MwExecutor *executor, const MwCommand *command)
-{
-    if ((command->kind != MW_COMMAND_INSTR && command->kind != MW_COMMAND_LOOP) ||
-        command->queue == executor->transport->queue)
-        return false;
-    const MwPlanProgram *program =
-        &executor->mesh->programs[executor->mesh->tasks[command->task].program];
-    const MwPlanLoop *loop = mw_plan_loop_at(program, command->instr);
-    const int count = command->kind == MW_COMMAND_LOOP ? loop->count : 1;
-    for (int i = command->instr; i < command->instr + count; i++)
-        if (program->instrs[i].kind == MW_INSTR_COLLECTIVE)
-            return true;
-    return false;
-}
-
-/* True if the host does nothing in a step but queue work: there are no messages, accumulators begin
- * with zeros, and every collective is queued on the transport's queue. */
-static bool can_replay(const MwExecutor *executor)
-{
-    const MwPlanMesh *mesh = executor->mesh;
-    bool can = executor->device->table->begin_capture && executor->host_inputs &&
-               executor->transport->is_queued && !executor->trace &&
-               mw_endpoints_traffic(executor->endpoints)->endpoint_count == 0;
-    for (int i = 0; i < mesh->weight_count; i++)
-        can &= !mesh->weights[i].reset_each_step || mesh->weights[i].init == MW_INIT_ZEROS;
-    for (int i = 0; i < executor->commands.count && can; i++)
-        can = !waits_for_collective(executor, &executor->commands.at[i]);
-    return can;
-}
-
-void mw_executor_set_replay(MwExecutor *executor, bool wanted)
-{
-    executor->replays = wanted && can_replay(executor);
-}
-
-const char *mw_executor_uncaptured(const MwExecutor *executor)
-{
-    return *executor->uncaptured.text ? executor->uncaptured.text : NULL;
-}
-
-/* Captures a step, or, where the device cannot, gives up replaying. False after a fault of what the
- * step does. */
-static bool capture_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
-{
-    MwDevice *device = executor->device;
-    const bool begun = device->table->begin_capture(device, &executor->uncaptured);
-    if (begun && !do_commands(executor, data, fault))
-        return false;
-    executor->is_captured = begun && device->table->end_capture(device, &executor->uncaptured);
-    executor->replays = executor->is_captured;
-    return true;
-}
-
-static bool replay_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
-{
-    MwDevice *device = executor->device;
-    MwTransport *transport = executor->transport;
-    if (!executor->is_captured && !capture_step(executor, data, fault))
-        return false;
-    if (!executor->is_captured)
-        return do_commands(executor, data, fault);
-    return mw_executor_fill(executor, data, fault) &&
-           device->table->replay(device, executor->kernel_step, fault) &&
-           (!transport->table->replayed || transport->table->replayed(transport, device, fault));
-}
-
-/* Number of steps that run before the capture. The first loads code and selects algorithms, which a
- * capture cannot contain; the second runs as the captured one will, without either. */
-enum { STEPS_BEFORE_CAPTURE = 2 };
-
-static bool run_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
-{
-    if (!executor->replays || data->output || executor->steps++ < STEPS_BEFORE_CAPTURE)
-        return do_commands(executor, data, fault);
-    return replay_step(executor, data, fault);
-}
-
-bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,
-                      double *metrics, MwFault *fault)
-{
-    const size_t bytes = mw_arena_bytes(executor->arena);
-    executor->step = step;
-    executor->kernel_step = executor->beside ? mw_kernel_step(step, executor->beside->step) : step;
-    executor->seed = executor->beside ? executor->beside->seed : executor->seed;
-    mw_trace_begin_step(executor->trace, step);
-    const bool good = mw_weights_save(executor->device, &executor->saved, fault) &&
-                      run_step(executor, data, fault) && read_metrics(executor, metrics, fault) &&
-                      mw_weights_restore(executor->device, &executor->saved, fault);
-    mw_trace_end_step(executor->trace);
-    MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* a step allocates nothing */
-    return good;
 }

@@ -2,7 +2,7 @@
 /* Runs a plan on one rank: a loop over the commands of a step, on a device and a transport.
  *
  * mw_executor_new allocates everything: the arena and, on a device whose memory is not the host's,
- * host memory for the inputs of a step and for one output. The plan has passed mw_plan_check. */
+ * host memory for inputs and metrics and for one output. The plan has passed mw_plan_check. */
 #ifndef MW_RUNTIME_EXEC_EXECUTOR_H
 #define MW_RUNTIME_EXEC_EXECUTOR_H
 
@@ -30,15 +30,25 @@ bool mw_executor_tune(const MwExecutor *executor, MwFault *fault);
 /* Connects the peers and sets every weight and state to its initial value. Collective over all
  * ranks; called once. */
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);
-/* `wanted`: the third step is captured by the device, if the device and the transport can do so and
- * no trace is written, and it and later steps are replayed by one call. Steps whose outputs are
- * taken are not replayed. Where the device cannot capture one, all run as the first two do. Off by
- * default. */
+/* `wanted`: the third step and the fourth are captured by the device, one for each slot of steps,
+ * if the device and the transport can do so and no trace is written, and they and later steps are
+ * replayed by one call each. Steps whose outputs are taken are not replayed. Where the device
+ * cannot capture one, all run as the first two do. Off by default. */
 void mw_executor_set_replay(MwExecutor *executor, bool wanted);
 /* Why the device could not capture a step; NULL: it could, or has not tried. */
 const char *mw_executor_uncaptured(const MwExecutor *executor);
-/* Runs the tasks of one step; steps count from 1. metrics: [mw_plan_metric_count]
- * those of the step, NaN where this rank's mesh does not have them. */
+/* Queues one step; steps count from 1 and follow each other. At most mw_executor_most_queued steps
+ * are queued and not finished; a device that does not queue does the step. A fault says the step in
+ * which it happened: where earlier steps are not finished, it may be one of these. */
+bool mw_executor_queue(MwExecutor *executor, int64_t step, const MwExecutorData *data,
+                       MwFault *fault);
+/* Waits for the first of the steps that are queued. metrics: [mw_plan_metric_count] those of the
+ * step, NaN where this rank's mesh does not have them. A fault says the step. */
+bool mw_executor_finish(MwExecutor *executor, double *metrics, MwFault *fault);
+/* How many steps are queued and not finished, and how many may be: the same on all ranks. */
+int mw_executor_queued(const MwExecutor *executor);
+int mw_executor_most_queued(const MwExecutor *executor);
+/* Queues and finishes a step while no other is queued. A fault does not say the step. */
 bool mw_executor_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,
                       double *metrics, MwFault *fault);
 

@@ -3,28 +3,30 @@
 
 #include "runtime/exec/executor_state.h"
 
+#include <math.h>
+
 /* ---- Memory ---- */
 
-/* The size of the largest output, and of the largest input unless all of them have host_inputs. */
+/* The size of the largest output, and of the largest input unless all of them have host_slots. */
 static int64_t staging_bytes(const MwExecutor *executor)
 {
     const MwPlanMesh *mesh = executor->mesh;
     int64_t most = 0;
-    for (int i = 0; i < mesh->input_count && !executor->host_inputs; i++)
+    for (int i = 0; i < mesh->input_count && !executor->host_slots; i++)
         most = mw_max(most, mesh->buffers[mesh->inputs[i].buffer].bytes);
     for (int i = 0; i < mesh->output_count; i++)
         most = mw_max(most, mesh->buffers[mesh->outputs[i].buffer].bytes);
     return most;
 }
 
-/* The distance of two micro-batches of an input in host_inputs. */
+/* The distance of two micro-batches of an input in a slot. */
 static int64_t host_input_stride(const MwExecutor *executor, int input)
 {
     const MwPlanMesh *mesh = executor->mesh;
     return mw_slot_bytes(mesh->buffers[mesh->inputs[input].buffer].bytes);
 }
 
-int64_t mw_executor_place_inputs(MwExecutor *executor, MwArena *arena)
+int64_t mw_executor_place_data(MwExecutor *executor, MwArena *arena)
 {
     int64_t bytes = 0;
     executor->host_input_offset = MW_NEW(arena, int64_t, executor->mesh->input_count);
@@ -32,7 +34,8 @@ int64_t mw_executor_place_inputs(MwExecutor *executor, MwArena *arena)
         executor->host_input_offset[i] = bytes;
         bytes += host_input_stride(executor, i) * executor->plan->micro_batches;
     }
-    return bytes;
+    executor->host_metric_offset = bytes;
+    return bytes + mw_slot_bytes((int64_t)sizeof(float) * executor->mesh->metric_count);
 }
 
 bool mw_executor_alloc_data(MwExecutor *executor, MwArena *arena, MwFault *fault)
@@ -40,10 +43,11 @@ bool mw_executor_alloc_data(MwExecutor *executor, MwArena *arena, MwFault *fault
     MwDevice *device = executor->device;
     if (device->is_host)
         return true;
-    const int64_t bytes = mw_executor_place_inputs(executor, arena);
+    executor->host_slot_bytes = mw_executor_place_data(executor, arena);
     if (device->table->alloc_host) {
-        executor->host_inputs = device->table->alloc_host(device, bytes, fault);
-        if (!executor->host_inputs)
+        executor->host_slots =
+            device->table->alloc_host(device, executor->host_slot_bytes * MW_STEP_SLOTS, fault);
+        if (!executor->host_slots)
             return false;
     }
     executor->staging = mw_arena_alloc(arena, (size_t)staging_bytes(executor));
@@ -51,6 +55,12 @@ bool mw_executor_alloc_data(MwExecutor *executor, MwArena *arena, MwFault *fault
 }
 
 /* ---- Steps ---- */
+
+/* The step's slot of host_slots. */
+static char *host_slot(const MwExecutor *executor, int64_t step)
+{
+    return executor->host_slots + mw_step_slot(step) * executor->host_slot_bytes;
+}
 
 MwBox mw_executor_input_shard(const MwExecutor *executor, int index, int micro_batch)
 {
@@ -65,8 +75,8 @@ MwBox mw_executor_input_shard(const MwExecutor *executor, int index, int micro_b
  * buffer. */
 static void *host_input(const MwExecutor *executor, int index, int micro_batch)
 {
-    if (executor->host_inputs)
-        return executor->host_inputs + executor->host_input_offset[index] +
+    if (executor->host_slots)
+        return host_slot(executor, executor->step) + executor->host_input_offset[index] +
                mw_max(micro_batch, 0) * host_input_stride(executor, index);
     return executor->staging
                ? executor->staging
@@ -92,8 +102,8 @@ static bool copy_input(const MwExecutor *executor, int index, int micro_batch, M
     const int64_t bytes = mw_box_held_bytes(&box);
     if (device->is_host)
         return true;
-    return executor->host_inputs ? device->table->copy_in_async(device, to, from, bytes, fault)
-                                 : device->table->copy_in(device, to, from, bytes, fault);
+    return executor->host_slots ? device->table->copy_in_async(device, to, from, bytes, fault)
+                                : device->table->copy_in(device, to, from, bytes, fault);
 }
 
 static bool take_output(const MwExecutor *executor, int index, int micro_batch,
@@ -155,5 +165,44 @@ bool mw_executor_take(const MwExecutor *executor, const MwPlanTask *task,
         if (executor->mesh->outputs[i].program == task->program &&
             !take_output(executor, i, task->micro_batch, data, fault))
             return false;
+    return true;
+}
+
+static float *host_metrics(const MwExecutor *executor, int64_t step)
+{
+    return (float *)(void *)(host_slot(executor, step) + executor->host_metric_offset);
+}
+
+bool mw_executor_queue_metrics(const MwExecutor *executor, MwFault *fault)
+{
+    const MwPlanMesh *mesh = executor->mesh;
+    MwDevice *device = executor->device;
+    if (!executor->host_slots)
+        return true;
+    for (int i = 0; i < mesh->metric_count; i++)
+        if (!device->table->copy_out_async(device, host_metrics(executor, executor->step) + i,
+                                           mw_executor_slot(executor, mesh->metrics[i].buffer, -1),
+                                           sizeof(float), fault))
+            return false;
+    return device->table->end_step(device, mw_step_slot(executor->step), fault);
+}
+
+bool mw_executor_read_metrics(const MwExecutor *executor, int64_t step, double *metrics,
+                              MwFault *fault)
+{
+    const MwPlanMesh *mesh = executor->mesh;
+    MwDevice *device = executor->device;
+    float value;
+    for (int i = 0; i < mw_plan_metric_count(executor->plan); i++)
+        metrics[i] = NAN;
+    for (int i = 0; i < mesh->metric_count; i++) {
+        if (executor->host_slots)
+            value = host_metrics(executor, step)[i];
+        else if (!device->table->copy_out(device, &value,
+                                          mw_executor_slot(executor, mesh->metrics[i].buffer, -1),
+                                          sizeof value, fault))
+            return false;
+        metrics[mesh->metrics[i].index] = value;
+    }
     return true;
 }

@@ -6,6 +6,7 @@
 #include "runtime/exec/commands.h"
 #include "runtime/exec/endpoints.h"
 #include "runtime/exec/exchanges.h"
+#include "runtime/exec/step_data.h"
 #include "runtime/exec/trace.h"
 #include "runtime/exec/weights.h"
 
@@ -27,10 +28,12 @@ struct MwExecutor {
     MwZeroRange *zeros;     /* [zero_count] zeroed before every step */
     int zero_count;
     char *staging;              /* host memory for one output, or one input; NULL: not needed */
-    char *host_inputs;          /* of alloc_host: all inputs of a step; NULL: not used */
-    int64_t *host_input_offset; /* [mesh->inputs] of micro-batch 0, in host_inputs */
+    char *host_slots;           /* [MW_STEP_SLOTS] of alloc_host; NULL: not used */
+    int64_t host_slot_bytes;    /* all inputs of a step, then its metrics */
+    int64_t *host_input_offset; /* [mesh->inputs] of micro-batch 0, in a slot */
+    int64_t host_metric_offset; /* of the metrics of the mesh, in a slot */
     bool replays;               /* steps are captured and replayed */
-    bool is_captured;
+    bool is_captured[MW_STEP_SLOTS];
     MwFault uncaptured; /* why the device could not capture a step; "": it has not failed */
     int steps;          /* steps run before the capture, where steps are replayed */
     /* Scratch memory for the instruction that runs. */
@@ -41,8 +44,11 @@ struct MwExecutor {
     const MwExecutor *beside; /* the executor whose memory this one has; NULL: it has its own */
     MwSavedWeights saved;     /* what a step changes and must not, where it is beside */
     uint64_t seed;
-    int64_t step;
+    int64_t step;        /* the last that was queued */
     int64_t kernel_step; /* what kernels get (base/philox.h) */
+    int queued;          /* steps that are not finished: the last so many */
+    bool has_failed;     /* `late` is of a step that is queued */
+    MwFault late;
 };
 
 /* The slot of a buffer, on the device, that tasks of a micro-batch use; -1 is no micro-batch. */
@@ -50,5 +56,9 @@ static inline void *mw_executor_slot(const MwExecutor *executor, int buffer, int
 {
     return executor->memory + mw_plan_slot_offset(&executor->mesh->buffers[buffer], micro_batch);
 }
+
+/* Queues the work of a step, or does it; its inputs are filled unless the device captures. */
+bool mw_executor_do_commands(const MwExecutor *executor, const MwExecutorData *data,
+                             MwFault *fault);
 
 #endif

@@ -103,6 +103,10 @@ struct MwTransport {
     int rank, size;
     MwQueue queue;  /* the queue of collectives in groups of several members */
     bool is_queued; /* such collectives need nothing more of the host once they are queued */
+    /* Called repeatedly while a message between hosts is waited for, so that work on the devices is
+     * watched meanwhile. False, after a fault, ends the wait. NULL: there is nothing to do. */
+    bool (*idle)(void *context, MwFault *fault);
+    void *idle_context;
 };
 
 void mw_transport_free(MwTransport **transport, MwDevice *device);

@@ -15,15 +15,18 @@
 /* ---- Waiting ---- */
 
 /* Sleeps if the wait that began at `begin_s` is not a short one. */
-static void wait_more(double begin_s)
+static bool wait_more(const MwTransport *transport, double begin_s, MwFault *fault)
 {
     enum { SHARE = 8, MOST_US = 2000 };
     const double waited_us = 1e6 * (mw_clock_s() - begin_s);
+    if (transport->idle && !transport->idle(transport->idle_context, fault))
+        return false;
     if (waited_us > SHARE * 10)
         usleep((useconds_t)fmin(waited_us / SHARE, MOST_US));
+    return true;
 }
 
-static bool wait_for(MPI_Request *request, MwFault *fault)
+static bool wait_for(const MwTransport *transport, MPI_Request *request, MwFault *fault)
 {
     const double begin_s = mw_clock_s();
     for (int done = 0;;) {
@@ -31,12 +34,13 @@ static bool wait_for(MPI_Request *request, MwFault *fault)
             return false;
         if (done)
             return true;
-        wait_more(begin_s);
+        if (!wait_more(transport, begin_s, fault))
+            return false;
     }
 }
 
 /* Waits until a message of the peer can be received. */
-static bool wait_for_message(int peer, MwFault *fault)
+static bool wait_for_message(const MwTransport *transport, int peer, MwFault *fault)
 {
     const double begin_s = mw_clock_s();
     for (int is_there = 0;;) {
@@ -44,61 +48,64 @@ static bool wait_for_message(int peer, MwFault *fault)
             return false;
         if (is_there)
             return true;
-        wait_more(begin_s);
+        if (!wait_more(transport, begin_s, fault))
+            return false;
     }
 }
 
 /* ---- Messages ---- */
 
 /* Sends or receives in pieces whose size an int holds, as MPI counts. */
-static bool each_piece(bool (*move)(int peer, char *data, int bytes, MwFault *fault), int peer,
-                       char *data, int64_t bytes, MwFault *fault)
+typedef bool Move(const MwTransport *transport, int peer, char *data, int bytes, MwFault *fault);
+
+static bool each_piece(const MwTransport *transport, Move *move, int peer, char *data,
+                       int64_t bytes, MwFault *fault)
 {
     for (int64_t at = 0; at < bytes; at += INT_MAX / 2)
-        if (!move(peer, data + at, (int)mw_min(INT_MAX / 2, bytes - at), fault))
+        if (!move(transport, peer, data + at, (int)mw_min(INT_MAX / 2, bytes - at), fault))
             return false;
     return true;
 }
 
-static bool send_piece(int peer, char *data, int bytes, MwFault *fault)
+static bool send_piece(const MwTransport *transport, int peer, char *data, int bytes,
+                       MwFault *fault)
 {
+    (void)transport;
     return CALL(MPI_Send, data, bytes, MPI_BYTE, peer, MW_TAG_HOST, MPI_COMM_WORLD);
 }
 
-static bool receive_piece(int peer, char *data, int bytes, MwFault *fault)
+static bool receive_piece(const MwTransport *transport, int peer, char *data, int bytes,
+                          MwFault *fault)
 {
-    return wait_for_message(peer, fault) && CALL(MPI_Recv, data, bytes, MPI_BYTE, peer, MW_TAG_HOST,
-                                                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return wait_for_message(transport, peer, fault) &&
+           CALL(MPI_Recv, data, bytes, MPI_BYTE, peer, MW_TAG_HOST, MPI_COMM_WORLD,
+                MPI_STATUS_IGNORE);
 }
 
 bool mw_mpi_host_send(MwTransport *transport, int peer, const void *data, int64_t bytes,
                       MwFault *fault)
 {
-    (void)transport;
-    return each_piece(send_piece, peer, (char *)(uintptr_t)data, bytes, fault);
+    return each_piece(transport, send_piece, peer, (char *)(uintptr_t)data, bytes, fault);
 }
 
 bool mw_mpi_host_receive(MwTransport *transport, int peer, void *data, int64_t bytes,
                          MwFault *fault)
 {
-    (void)transport;
-    return each_piece(receive_piece, peer, data, bytes, fault);
+    return each_piece(transport, receive_piece, peer, data, bytes, fault);
 }
 
 bool mw_mpi_host_allgather(MwTransport *transport, const void *mine, int64_t bytes, void *all,
                            MwFault *fault)
 {
-    (void)transport;
     MW_ASSERT(bytes <= INT_MAX);
     MPI_Request request;
     return CALL(MPI_Iallgather, mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
                 MPI_COMM_WORLD, &request) &&
-           wait_for(&request, fault);
+           wait_for(transport, &request, fault);
 }
 
 bool mw_mpi_host_barrier(MwTransport *transport, MwFault *fault)
 {
-    (void)transport;
     MPI_Request request;
-    return CALL(MPI_Ibarrier, MPI_COMM_WORLD, &request) && wait_for(&request, fault);
+    return CALL(MPI_Ibarrier, MPI_COMM_WORLD, &request) && wait_for(transport, &request, fault);
 }

@@ -12,10 +12,12 @@
  * N-th wait of a stream for an event is forgotten.
  *
  * FAKE_CUDA_FAULT=CALL:N:KIND,... says what happens to the N-th call (1 first) of a function:
- * `fail`, `hang` (what it queues is never done), `async` (what it queues is never done, and the
- * communicator says so when it is asked). Calls of cuBLASLt with an epilogue count as
- * `epilogue_heuristic` and `epilogue_call` too. FAKE_CUDA_DEVICES is how many GPUs there are, 8 if
- * it is not set. */
+ * `fail`, `hang` (what it queues is never done), `async` (what it queues is never done: of NCCL's
+ * calls the communicator says so when it is asked; copies, memsets and graphs break the GPU, on
+ * which nothing is done any more, and all later calls fail). Calls of cuBLASLt with an epilogue
+ * count as `epilogue_heuristic` and `epilogue_call` too. FAKE_CUDA_LOG=FILE: the names of these
+ * calls are added to the file, a line each. FAKE_CUDA_DEVICES is how many GPUs there are, 8 if it
+ * is not set. */
 #ifndef FAKE_CUDA_FAKE_H
 #define FAKE_CUDA_FAKE_H
 
@@ -27,6 +29,10 @@ typedef enum { FAKE_GOOD, FAKE_FAIL, FAKE_HANG, FAKE_ASYNC } FakeFault;
 
 /* Counts the call. */
 FakeFault fake_fault(const char *call);
+
+/* Whether an `async` fault has broken the GPU; and the work that breaks it. */
+bool fake_is_broken(void);
+bool fake_break(void *state);
 
 /* A launch was refused: cudaGetLastError says so. */
 void fake_refuse(cudaError_t error);

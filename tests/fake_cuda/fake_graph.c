@@ -170,7 +170,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *result, cudaGraph_t g
 /* Comes after what is on the stream, and what comes there later after it. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
-    MAY_FAIL(cudaErrorLaunchFailure);
+    MAY_BREAK(cudaErrorLaunchFailure, stream);
     const struct CUgraph_st *graph = &exec->graph;
     cudaEvent_t *ends = exec->events + graph->records;
     fake_record(ends[graph->lanes], stream);

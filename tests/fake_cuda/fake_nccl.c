@@ -409,6 +409,8 @@ static ncclResult_t add_op(const char *call, ncclComm_t comm, cudaStream_t strea
     const FakeFault fault = fake_fault(call);
     if (fault == FAKE_FAIL)
         return ncclSystemError;
+    if (fake_is_broken())
+        return ncclUnhandledCudaError;
     if (comm->held || comm->phase != 2)
         return ncclInvalidUsage; /* it has not settled */
     if (!group.batch) {

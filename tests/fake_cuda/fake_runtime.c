@@ -18,6 +18,7 @@ struct Pinned {
 static struct {
     int device;
     cudaError_t last;
+    bool is_broken;
     Pinned *pinned;
 } fake;
 
@@ -46,12 +47,23 @@ static int count_call(const char *call)
     return ++calls[i].count;
 }
 
+static void log_call(const char *call)
+{
+    const char *path = getenv("FAKE_CUDA_LOG");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file)
+        return;
+    fprintf(file, "%s\n", call);
+    fclose(file);
+}
+
 FakeFault fake_fault(const char *call)
 {
     static const char *const kinds[] = {
         [FAKE_FAIL] = "fail", [FAKE_HANG] = "hang", [FAKE_ASYNC] = "async"};
     const char *faults = getenv("FAKE_CUDA_FAULT");
     const int number = count_call(call);
+    log_call(call);
     for (const char *at = faults; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         char name[64], kind[16];
         int wanted;
@@ -70,6 +82,17 @@ cudaError_t fake_result(cudaError_t error)
     if (error != cudaSuccess)
         fake.last = error;
     return error;
+}
+
+bool fake_is_broken(void)
+{
+    return fake.is_broken;
+}
+
+bool fake_break(void *state)
+{
+    (void)state;
+    return fake.is_broken = true;
 }
 
 void fake_refuse(cudaError_t error)
@@ -97,6 +120,8 @@ const char *cudaGetErrorString(cudaError_t error)
         return "no kernel image is available for execution on the device";
     case cudaErrorNotReady:
         return "device not ready";
+    case cudaErrorIllegalAddress:
+        return "an illegal memory access was encountered";
     case cudaErrorLaunchFailure:
         return "unspecified launch failure";
     default:
@@ -106,7 +131,7 @@ const char *cudaGetErrorString(cudaError_t error)
 
 cudaError_t cudaGetLastError(void)
 {
-    const cudaError_t last = fake.last;
+    const cudaError_t last = fake.is_broken ? cudaErrorIllegalAddress : fake.last;
     fake.last = cudaSuccess;
     return last;
 }
@@ -288,7 +313,7 @@ static void queue_copy(cudaStream_t stream, Copy what)
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    MAY_FAIL(cudaErrorLaunchFailure);
+    MAY_BREAK(cudaErrorLaunchFailure, stream);
     if ((kind == cudaMemcpyHostToDevice && !fake_may_reach(stream, from)) ||
         (kind == cudaMemcpyDeviceToHost && !fake_may_reach(stream, to)))
         return fake_result(cudaErrorStreamCaptureUnsupported);
@@ -301,7 +326,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
                               cudaStream_t stream)
 {
     (void)kind;
-    MAY_FAIL(cudaErrorLaunchFailure);
+    MAY_BREAK(cudaErrorLaunchFailure, stream);
     if (width > to_pitch || width > from_pitch)
         return fake_result(cudaErrorInvalidValue);
     queue_copy(stream, (Copy){to, from, to_pitch, from_pitch, width, height, 0});
@@ -310,7 +335,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
-    MAY_FAIL(cudaErrorLaunchFailure);
+    MAY_BREAK(cudaErrorLaunchFailure, stream);
     queue_copy(stream, (Copy){.to = to, .width = bytes, .height = 1, .value = value});
     return cudaSuccess;
 }

@@ -93,13 +93,23 @@ bool fake_never(void *state)
     return false;
 }
 
+/* Records of events and waits for them. */
+static FakeWork pass_mark, wait_mark;
+
+/* A GPU that is broken does nothing but forget. */
+static bool do_entry(const FakeEntry *entry)
+{
+    return (fake_is_broken() && entry->work != pass_mark && entry->work != wait_mark) ||
+           entry->work(entry->state);
+}
+
 static bool turn_stream(cudaStream_t stream)
 {
     FakeEntry *entry = stream->first;
     if (!entry || stream->is_working)
         return false;
     stream->is_working = true;
-    const bool is_done = entry->work(entry->state);
+    const bool is_done = do_entry(entry);
     stream->is_working = false;
     if (!is_done)
         return false;
@@ -306,6 +316,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
     if (stream->is_captured)
         return fake_result(cudaErrorStreamCaptureUnsupported);
     fake_turn(stream);
+    if (fake_is_broken())
+        return fake_result(cudaErrorIllegalAddress);
     return fake_result(stream->first ? cudaErrorNotReady : cudaSuccess);
 }
 
@@ -315,7 +327,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     if (stream->is_captured)
         return fake_result(cudaErrorStreamCaptureUnsupported);
     fake_drain(stream);
-    return cudaSuccess;
+    return fake_result(fake_is_broken() ? cudaErrorIllegalAddress : cudaSuccess);
 }
 
 /* ---- Events ---- */
@@ -335,7 +347,7 @@ static void release(cudaEvent_t event)
 static bool pass_mark(void *state)
 {
     const Mark *mark = state;
-    if (mark->event->done < mark->number)
+    if (mark->event->done < mark->number && !fake_is_broken())
         mark->event->done = mark->number;
     mark->event->at_ms = fake.clock_ms;
     release(mark->event);
@@ -345,7 +357,7 @@ static bool pass_mark(void *state)
 static bool wait_mark(void *state)
 {
     const Mark *mark = state;
-    if (mark->event->done < mark->number)
+    if (mark->event->done < mark->number && !fake_is_broken())
         return false;
     release(mark->event);
     return true;
@@ -448,6 +460,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
         return fake_result(cudaErrorCapturedEvent);
     if (!is_late() || ++fake.queries % RELUCTANTLY == 0)
         turn_or_rest(event->stream);
+    if (fake_is_broken())
+        return fake_result(cudaErrorIllegalAddress);
     return fake_result(event->done < event->recorded ? cudaErrorNotReady : cudaSuccess);
 }
 
@@ -456,7 +470,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     MAY_FAIL(cudaErrorLaunchFailure);
     if (event->capture)
         return fake_result(cudaErrorCapturedEvent);
-    while (event->done < event->recorded)
+    while (event->done < event->recorded && !fake_is_broken())
         turn_or_rest(event->stream);
-    return cudaSuccess;
+    return fake_result(fake_is_broken() ? cudaErrorIllegalAddress : cudaSuccess);
 }

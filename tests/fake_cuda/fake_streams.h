@@ -40,11 +40,24 @@ void *fake_allocate(size_t count, size_t bytes);
 /* Remembers an error for cudaGetLastError; gives it. */
 cudaError_t fake_result(cudaError_t error);
 
-/* What a call returns that was told to fail. */
+/* What a call returns that was told to fail, and every call once the GPU is broken. */
 #define MAY_FAIL(error)                                                                            \
     do {                                                                                           \
         if (fake_fault(__func__) == FAKE_FAIL)                                                     \
             return fake_result(error);                                                             \
+        if (fake_is_broken())                                                                      \
+            return fake_result(cudaErrorIllegalAddress);                                           \
+    } while (0)
+/* The same of a call that queues work, which may break the GPU when the stream reaches it. */
+#define MAY_BREAK(error, stream)                                                                   \
+    do {                                                                                           \
+        const FakeFault fault = fake_fault(__func__);                                              \
+        if (fault == FAKE_FAIL)                                                                    \
+            return fake_result(error);                                                             \
+        if (fake_is_broken())                                                                      \
+            return fake_result(cudaErrorIllegalAddress);                                           \
+        if (fault == FAKE_ASYNC)                                                                   \
+            fake_queue(stream, fake_break, NULL, 0);                                               \
     } while (0)
 
 cudaStream_t fake_stream_new(void);

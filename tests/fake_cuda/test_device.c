@@ -141,9 +141,9 @@ START_TEST(nothing_needs_others_while_code_is_loaded)
     device->quiesce = count_quiescing;
     device->idle_context = &calls;
     refusal = cudaSuccess;
-    ck_assert(device->table->set_step(device, 1, &fault) && launch() && launch());
+    ck_assert(device->table->set_step(device, 0, 1, &fault) && launch() && launch());
     ck_assert_int_eq(calls, 2);
-    ck_assert(device->table->set_step(device, 2, &fault) && launch());
+    ck_assert(device->table->set_step(device, 1, 2, &fault) && launch());
     ck_assert_int_eq(calls, 2);
 }
 END_TEST
@@ -199,8 +199,8 @@ typedef struct {
 /* Kept: what comes from the host, beside the number of the step. */
 static bool keep_both(Both *host, Both *memory)
 {
-    return device->table->begin_capture(device, &fault) &&
-           device->table->set_step(device, 1, &fault) &&
+    return device->table->begin_capture(device, 0, &fault) &&
+           device->table->set_step(device, 0, 1, &fault) &&
            device->table->copy_in_async(device, &memory->given, &host->given, sizeof host->given,
                                         &fault) &&
            device->table->copy(device, &memory->step, device->step, sizeof memory->step, &fault) &&
@@ -218,7 +218,7 @@ static bool repeat(void)
     ck_assert(!good || (found.given == -1 && found.step == -1));
     for (int64_t step = 3; good && step < 6; step++) {
         host->given = 7 * step;
-        good = device->table->replay(device, step, &fault) &&
+        good = device->table->replay(device, 0, step, &fault) &&
                device->table->copy_out(device, &found, memory, sizeof found, &fault);
         ck_assert(!good || (found.given == 7 * step && found.step == step));
     }

@@ -54,11 +54,11 @@ static bool open_test(Test *test, MwArena *arena, MwFault *fault)
 static bool mix(const Test *test, MwFault *fault)
 {
     const MwDeviceTable *device = test->device->table;
-    if (!device->begin_capture(test->device, fault) || !exchange(test, fault) ||
+    if (!device->begin_capture(test->device, 0, fault) || !exchange(test, fault) ||
         !device->end_capture(test->device, fault))
         return false;
     for (int step = 1; step <= STEPS; step++)
-        if (!device->replay(test->device, step, fault) ||
+        if (!device->replay(test->device, 0, step, fault) ||
             !test->transport->table->replayed(test->transport, test->device, fault) ||
             !exchange(test, fault))
             return false;

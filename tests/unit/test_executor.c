@@ -121,6 +121,28 @@ START_TEST(steps_are_those_of_the_model)
 }
 END_TEST
 
+/* As many steps are queued as may be, of which each has inputs of its own. */
+START_TEST(steps_that_are_queued_are_those_that_are_waited_for)
+{
+    const MwExecutorData inputs = {NULL, give_input, NULL};
+    Sample sample = started(0, 1, 2, mw_kernel_table), other = started(0, 1, 2, mw_kernel_table);
+    double expected, loss;
+    MwFault fault;
+    int64_t queued = 0;
+    mw_executor_set_replay(sample.executor, _i);
+    for (int64_t step = 1; step <= 9; step++) {
+        for (; mw_executor_queued(sample.executor) < mw_executor_most_queued(sample.executor);
+             queued++)
+            ck_assert(mw_executor_queue(sample.executor, queued + 1, &inputs, &fault));
+        ck_assert(mw_executor_finish(sample.executor, &loss, &fault));
+        ck_assert(mw_executor_step(other.executor, step, &data, &expected, &fault));
+        ck_assert_msg(loss == expected, "step %lld: %g, not %g", (long long)step, loss, expected);
+    }
+    ended(&sample);
+    ended(&other);
+}
+END_TEST
+
 /* ---- Accumulators ---- */
 
 static int zero_calls;
@@ -304,6 +326,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, steps_are_those_of_the_model, 0, 5);
+    tcase_add_loop_test(tests, steps_that_are_queued_are_those_that_are_waited_for, 0, 2);
     tcase_add_test(tests, accumulators_are_set_at_once);
     tcase_add_test(tests, zeros_are_those_of_accumulators);
     tcase_add_test(tests, kernels_get_position_step_and_seed);
