@@ -30,13 +30,29 @@ static bool has_task(const MwStaging *staging, MwPhase phase)
            mw_pipeline_has_task(staging->schedule->kind, kind_of(staging, phase));
 }
 
+static bool backward_follows(const MwStaging *staging, int stage)
+{
+    const MwMeshSchedule *mesh = &staging->schedule->meshes[mw_staging_mesh(staging, stage)];
+    const MwTaskKind backward = kind_of(staging, MW_PHASE_BACKWARD);
+    for (int i = 0; i < mesh->task_count; i++) {
+        const MwTask *task = &mesh->tasks[i], *next = task + 1;
+        if (task->kind != MW_TASK_FORWARD || task->chunk != stage / staging->mesh_count)
+            continue;
+        if (i + 1 == mesh->task_count || next->kind != backward || next->chunk != task->chunk ||
+            next->micro_batch != task->micro_batch)
+            return false;
+    }
+    return stage == staging->stage_count - 1;
+}
+
 MwFlight mw_staging_flight(const MwStaging *staging, int stage)
 {
     int mesh = mw_staging_mesh(staging, stage), chunk = stage / staging->mesh_count;
     MwFlight flight = {.micro_batches = staging->micro_batches,
                        .shares_update = staging->schedule->chunks > 1,
                        .is_sequential = staging->schedule->chunks == 1 &&
-                                        is_sequential(&staging->schedule->meshes[mesh])};
+                                        is_sequential(&staging->schedule->meshes[mesh]),
+                       .backward_follows = backward_follows(staging, stage)};
     for (int from = 0; from < MW_PHASE_COUNT; from++)
         for (int to = 0; to < MW_PHASE_COUNT; to++) {
             bool waits =

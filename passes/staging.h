@@ -72,6 +72,9 @@ typedef struct {
     bool shares_update;
     /* No other task runs between the tasks of one micro-batch, so that one slot serves all. */
     bool is_sequential;
+    /* The next task of the mesh after each forward of the stage is the backward of the same
+     * micro-batch, which waits for no other stage. */
+    bool backward_follows;
     /* [from][to] slots of a value that is made in phase `from` and last used in phase `to`. */
     int slots[MW_PHASE_COUNT][MW_PHASE_COUNT];
 } MwFlight;

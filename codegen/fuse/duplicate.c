@@ -148,7 +148,7 @@ static bool may_compute(const Choice *c, int n, int root)
     const MwUnit *unit = unit_at(c->units, c->units->unit_of[n]);
     const MwNode *made_by = mw_legal_at(c->legal, maker(c->legal, root));
     return unit->is_kernel && unit->loop < 0 && !unit->space.is_alone &&
-           unit->phase == made_by->phase && takes_in_place(c, n, root);
+           mw_legal_at(c->legal, n)->phase == made_by->phase && takes_in_place(c, n, root);
 }
 
 /* ---- What is worth it ---- */
@@ -463,7 +463,7 @@ static MwUnits *attempt(MwArena *arena, const MwLegal **legal, const MwUnits *un
     if (*over)
         return NULL;
     const Duplication d = duplicate(&choice);
-    MwUnits *formed = mw_units_form(d.to);
+    MwUnits *formed = mw_units_form(d.to, units->backward_follows);
     if (bar_stored(&d, formed, barred))
         return NULL;
     *legal = d.to;

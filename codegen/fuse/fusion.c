@@ -4,6 +4,7 @@
 #include "codegen/fuse/gemm_absorb.h"
 #include "codegen/fuse/kernel_merge.h"
 #include "codegen/fuse/library_unit.h"
+#include "codegen/fuse/phase_join.h"
 #include "codegen/tuning.h"
 
 #include <string.h>
@@ -152,7 +153,7 @@ static void compact(MwFusion *f)
             f->out->unit_of[n] = new_index[f->out->unit_of[n]];
 }
 
-MwUnits *mw_units_form(const MwLegal *legal)
+MwUnits *mw_units_form(const MwLegal *legal, bool backward_follows)
 {
     MwArena *arena = legal->graph->arena;
     int nodes = legal->graph->nodes.count;
@@ -160,11 +161,14 @@ MwUnits *mw_units_form(const MwLegal *legal)
     units->unit_of = MW_NEW(arena, int32_t, nodes);
     units->level = MW_NEW(arena, MwLevel, nodes);
     units->is_stored = MW_NEW(arena, bool, legal->graph->values.count);
+    units->backward_follows = backward_follows;
     start_units(&(MwFusion){.arena = arena, .legal = legal, .out = units});
     MwFusion f = mw_fusion_begin(legal, units);
     mw_gemm_units_absorb(&f);
     mw_library_units_absorb(&f);
     merge_units(&f);
+    if (backward_follows)
+        mw_fusion_join_phases(&f);
     find_stored(&f);
     compact(&f);
     return units;

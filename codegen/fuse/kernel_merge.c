@@ -18,14 +18,6 @@ static MwLayout layout_of_level(const MwUnit *unit, MwLevel level)
     return mw_units_spread(unit, level, &dense);
 }
 
-static bool layouts_equal(const MwLayout *a, const MwLayout *b)
-{
-    size_t bytes = sizeof(int64_t) * (size_t)a->dim_count;
-    return a->dim_count == b->dim_count && a->offset == b->offset &&
-           a->shard_axes == b->shard_axes && a->loop_stride == b->loop_stride &&
-           memcmp(a->size, b->size, bytes) == 0 && memcmp(a->stride, b->stride, bytes) == 0;
-}
-
 /* Whether code at `level` may use a value of `input` level. */
 static bool level_sees(MwLevel level, MwLevel input)
 {
@@ -46,7 +38,7 @@ static bool operand_fits(const MwFusion *f, const MwUnit *unit, int n, int k, in
     MwLayout access = mw_node_access(f->legal, node, k);
     MwLayout spread = mw_units_spread(unit, level, &access);
     MwLayout wanted = layout_of_level(unit, input);
-    return layouts_equal(&spread, &wanted);
+    return mw_layout_equal(&spread, &wanted);
 }
 
 /* ---- Cuts ---- */
@@ -246,30 +238,48 @@ static bool merge_at(MwFusion *f, int a, int b, MwLevel level)
     return true;
 }
 
+/* Whether the units may merge but for their phases. */
 static bool can_merge_at_all(MwFusion *f, int a, int b)
 {
     const MwUnit *x = mw_fusion_unit(f, a), *y = mw_fusion_unit(f, b);
     int most = (int)mw_min(most_parts(x), most_parts(y));
-    return a != b && x->is_kernel && y->is_kernel && x->phase == y->phase && x->loop == y->loop &&
-           !x->space.is_alone && !y->space.is_alone && x->nodes.count + y->nodes.count <= most;
+    return a != b && x->is_kernel && y->is_kernel && x->loop == y->loop && !x->space.is_alone &&
+           !y->space.is_alone && x->nodes.count + y->nodes.count <= most;
+}
+
+static bool has_one_phase(const MwFusion *f, int a, int b)
+{
+    return mw_fusion_unit(f, a)->phase == mw_fusion_unit(f, b)->phase;
 }
 
 /* Tries the first `count` ways in which the points of one unit may relate to those of the other. */
-static void try_merge(MwFusion *f, int a, int b, int count)
+static bool try_merge(MwFusion *f, int a, int b, int count)
 {
     if (!can_merge_at_all(f, a, b) || mw_fusion_would_cycle(f, a, b))
-        return;
+        return false;
     for (int i = 0; i < count; i++)
         if (merge_at(f, a, b, relations[i]) || merge_at(f, b, a, relations[i]))
-            return;
+            return true;
+    return false;
 }
 
 void mw_fusion_merge_points(MwFusion *f, int a, int b)
 {
-    try_merge(f, a, b, 1);
+    if (has_one_phase(f, a, b))
+        try_merge(f, a, b, 1);
 }
 
 void mw_fusion_merge_levels(MwFusion *f, int a, int b)
 {
-    try_merge(f, a, b, MW_COUNT(relations));
+    if (has_one_phase(f, a, b))
+        try_merge(f, a, b, MW_COUNT(relations));
+}
+
+bool mw_fusion_merge_phases(MwFusion *f, int a, int b)
+{
+    const MwPhase phase = mw_fusion_unit(f, b)->phase;
+    if (!try_merge(f, a, b, MW_COUNT(relations)))
+        return false;
+    mw_fusion_unit(f, mw_fusion_unit(f, a)->nodes.count ? a : b)->phase = phase;
+    return true;
 }

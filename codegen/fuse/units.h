@@ -12,7 +12,7 @@
 
 typedef struct {
     bool is_kernel;
-    MwPhase phase;
+    MwPhase phase;         /* in which it runs; of its nodes, or a later one */
     int loop;              /* that it runs in; -1: none */
     MW_VEC(int32_t) nodes; /* ascending */
     MwNodeSpace space;     /* the points of a kernel */
@@ -23,11 +23,19 @@ typedef struct {
 } MwUnit;
 
 typedef struct {
-    MW_VEC(MwUnit) units; /* their order does not say when they run */
-    int32_t *unit_of;     /* [nodes] -1: not in a unit (sources, views, generators) */
-    MwLevel *level;       /* [nodes] level at which a node of a kernel runs */
-    bool *is_stored;      /* [values] the value is a root that lies in memory */
+    MW_VEC(MwUnit) units;  /* their order does not say when they run */
+    int32_t *unit_of;      /* [nodes] -1: not in a unit (sources, views, generators) */
+    MwLevel *level;        /* [nodes] level at which a node of a kernel runs */
+    bool *is_stored;       /* [values] the value is a root that lies in memory */
+    bool backward_follows; /* directly behind the forward of its micro-batch */
 } MwUnits;
+
+/* The phase in which a node runs: that of its unit, if it has one. */
+static inline MwPhase mw_units_phase(const MwLegal *legal, const MwUnits *units, int node)
+{
+    const int unit = units->unit_of[node];
+    return unit < 0 ? mw_legal_at(legal, node)->phase : units->units.at[unit].phase;
+}
 
 /* Returns the number of rows of the unit's space; 1 if the space is not divided into rows. */
 int64_t mw_unit_rows(const MwUnit *unit);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/kernel/layout.h"
 
+#include <string.h>
+
 static void append(MwLayout *layout, int64_t size, int64_t stride)
 {
     if (size == 1)
@@ -43,6 +45,16 @@ bool mw_layout_is_dense(const MwLayout *layout)
 bool mw_layout_is_fixed(const MwLayout *layout)
 {
     return layout->shard_axes == 0 && layout->loop_stride == 0;
+}
+
+bool mw_layout_equal(const MwLayout *a, const MwLayout *b)
+{
+    const size_t bytes = sizeof(int64_t) * (size_t)a->dim_count;
+    return a->dim_count == b->dim_count && a->offset == b->offset &&
+           a->shard_axes == b->shard_axes &&
+           (!a->shard_axes || a->shard_stride == b->shard_stride) &&
+           a->loop_stride == b->loop_stride && memcmp(a->size, b->size, bytes) == 0 &&
+           memcmp(a->stride, b->stride, bytes) == 0;
 }
 
 /* The offset, shard and step of a layout, without dimensions. */

@@ -37,6 +37,9 @@ bool mw_layout_is_fixed(const MwLayout *layout);
 /* Whether the elements are contiguous from the start of the storage. */
 bool mw_layout_is_dense(const MwLayout *layout);
 
+/* Whether both have the same dimensions, and the same element at each point. */
+bool mw_layout_equal(const MwLayout *a, const MwLayout *b);
+
 /* Merges neighbouring dimensions that have one stride together. */
 void mw_layout_collapse(MwLayout *layout);
 /* Makes a boundary between dimensions such that the dimensions inside it have `inner` elements.

@@ -183,7 +183,7 @@ static void prepare_stage(Builder *b, int index, bool gathers_ahead, MwMeshStora
                           .flight = mw_staging_flight(staging_of(b), index),
                           .mesh = mesh};
     s->legal = mw_legalize(b->work, s->stage->local->graph, b->backend);
-    s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal));
+    s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal, s->flight.backward_follows));
     const MwCostModel model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh);
     s->order = mw_order_units(s->legal, s->units);
     mw_order_buckets(s->legal, s->units, &model, gathers_ahead, &s->order);

@@ -67,12 +67,13 @@ void mw_stage_builder_inputs(const MwStageBuilder *s)
 static int output_program(const MwStageBuilder *s, MwValueId legal_value)
 {
     MwValueId root = mw_legal_root(s->legal, legal_value);
-    const MwNode *node = mw_value_node(mw_stage_builder_graph(s), root);
+    const int node = mw_value(mw_stage_builder_graph(s), root)->node.index;
     for (int phase = MW_PHASE_UPDATE - 1; phase > 0 && s->flight.is_sequential; phase--)
         if (s->program[phase] >= 0)
             return s->program[phase];
-    return s->program[node->op == MW_OP_INPUT ? mw_live_input_phase(s->legal, s->units, root)
-                                              : node->phase];
+    return s->program[mw_legal_at(s->legal, node)->op == MW_OP_INPUT
+                          ? mw_live_input_phase(s->legal, s->units, root)
+                          : mw_units_phase(s->legal, s->units, node)];
 }
 
 void mw_stage_builder_outputs(const MwStageBuilder *s)

@@ -37,8 +37,8 @@ MwPhase mw_live_input_phase(const MwLegal *legal, const MwUnits *units, MwValueI
     for (int n = 0; n < graph->nodes.count; n++)
         for (int k = 0; k < graph->nodes.at[n].operand_count && units->unit_of[n] >= 0; k++)
             if (mw_value_equal(mw_legal_root(legal, graph->nodes.at[n].operands[k]), root) &&
-                graph->nodes.at[n].phase < first)
-                first = graph->nodes.at[n].phase;
+                mw_units_phase(legal, units, n) < first)
+                first = mw_units_phase(legal, units, n);
     return first == MW_PHASE_UPDATE ? MW_PHASE_FORWARD : first;
 }
 

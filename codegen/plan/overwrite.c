@@ -3,8 +3,39 @@
 
 #include "codegen/fuse/gemm_unit.h"
 
-/* Whether node n reads the elements of `root` one by one at `level`, wherever it reads them; sets
- * `reads` if it does read any. */
+/* Whether a kernel takes its rows whole, and writes none before it has what a row takes: it reduces
+ * them. */
+static bool reduces_rows(const MwLegal *legal, const MwUnit *unit)
+{
+    for (int i = 0; i < unit->nodes.count; i++) {
+        const MwNodeSpace space = mw_node_space(legal, mw_legal_at(legal, unit->nodes.at[i]));
+        if (space.columns && space.result_level != MW_LEVEL_COLUMN)
+            return true;
+    }
+    return false;
+}
+
+/* Whether node n picks operand k for each row of its kernel from that row of a root of one element
+ * a point. */
+static bool picks_from_own_row(const MwLiveRanges *live, int n, int k)
+{
+    const MwNode *node = mw_legal_at(live->legal, n);
+    const MwUnit *unit = &live->units->units.at[live->units->unit_of[n]];
+    const int64_t rows = mw_unit_rows(unit), columns = unit->space.columns;
+    const MwTensor points = mw_tensor(MW_F32, 2, (int64_t[]){rows, columns});
+    int64_t stride, entries;
+    if (live->units->level[n] != MW_LEVEL_ROW || !reduces_rows(live->legal, unit) ||
+        !mw_node_gathers(live->legal, node, k, &stride, &entries))
+        return false;
+    MwLayout first = mw_layout_dense(&points), access = mw_node_access(live->legal, node, k);
+    MW_ASSERT(mw_layout_slice(&first, &points, 1, 0, 1));
+    mw_layout_collapse(&first);
+    mw_layout_collapse(&access);
+    return mw_layout_equal(&first, &access);
+}
+
+/* Whether node n reads the elements of `root` one by one at `level`, or at the points, what it
+ * picks for their rows, wherever it reads them; sets `reads` if it does read any. */
 static bool reads_in_place(const MwLiveRanges *live, int n, MwLevel level, MwValueId root,
                            bool *reads)
 {
@@ -15,6 +46,8 @@ static bool reads_in_place(const MwLiveRanges *live, int n, MwLevel level, MwVal
         if (!mw_value_equal(mw_legal_root(live->legal, node->operands[k]), root))
             continue;
         *reads = true;
+        if (level == MW_LEVEL_POINT && picks_from_own_row(live, n, k))
+            continue;
         if (unit->space.is_alone || live->units->level[n] != level ||
             mw_node_gathers(live->legal, node, k, &stride, &entries))
             return false;

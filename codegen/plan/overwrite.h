@@ -6,8 +6,9 @@
 #include "codegen/plan/live_ranges.h"
 
 /* Whether the unit of `value` may write it where root `host` lies: it reads nothing of the host but
- * the element that it writes, at the level at which it writes it, so that the read comes first. A
- * contraction may do so where it accumulates into the host. */
+ * the element that it writes, at the level at which it writes it, so that the read comes first; or
+ * picks an element of the row that it writes, before that. A contraction may do so where it
+ * accumulates into the host. */
 bool mw_unit_may_overwrite(const MwLiveRanges *live, MwValueId value, MwValueId host);
 
 /* Whether two roots have the same type and number of elements. */

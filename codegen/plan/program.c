@@ -4,13 +4,21 @@
 #include "codegen/plan/report.h"
 #include "codegen/plan/stage.h"
 
-static int copies_in(const MwStageBuilder *s, MwPhase phase)
+/* Whether the program of the phase ends with a copy for assign i. */
+static bool copies_in(const MwStageBuilder *s, MwPhase phase, int i)
 {
     const MwGraph *graph = mw_stage_builder_graph(s);
+    const MwValueId value = graph->assigns.at[i].value;
+    const int maker = mw_value(graph, mw_legal_root(s->legal, value))->node.index;
+    return s->storage.copies[i] && mw_max(mw_units_phase(s->legal, s->units, maker),
+                                          mw_value_node(graph, value)->phase) == phase;
+}
+
+static int count_copies(const MwStageBuilder *s, MwPhase phase)
+{
     int count = 0;
-    for (int i = 0; i < graph->assigns.count; i++)
-        count += s->storage.copies[i] &&
-                 mw_value_node(graph, graph->assigns.at[i].value)->phase == phase;
+    for (int i = 0; i < mw_stage_builder_graph(s)->assigns.count; i++)
+        count += copies_in(s, phase, i);
     return count;
 }
 
@@ -21,7 +29,7 @@ static void emit_copies(const MwStageBuilder *s, MwEmitter *emitter, MwPhase pha
     const MwGraph *graph = mw_stage_builder_graph(s);
     for (int i = 0; i < graph->assigns.count; i++) {
         const MwAssign *assign = &graph->assigns.at[i];
-        if (!s->storage.copies[i] || mw_value_node(graph, assign->value)->phase != phase)
+        if (!copies_in(s, phase, i))
             continue;
         int64_t bytes = mw_tensor_bytes(mw_value_tensor(graph, assign->target));
         program->instrs[program->instr_count++] =
@@ -86,7 +94,7 @@ void mw_stage_builder_program(const MwStageBuilder *s, MwEmitter *emitter, int f
 {
     int begin = s->order.begin[phase], end = s->order.begin[phase + 1], loop_begin = 0;
     program->instrs =
-        MW_NEW(s->arena, MwPlanInstr, end - begin + copies_in(s, phase) + count_next_copies(s));
+        MW_NEW(s->arena, MwPlanInstr, end - begin + count_copies(s, phase) + count_next_copies(s));
     program->loops = MW_NEW(s->arena, MwPlanLoop, s->legal->loops.count);
     for (int p = begin; p < end; p++) {
         const int unit = s->order.unit[p], loop = s->units->units.at[unit].loop;
