@@ -418,6 +418,7 @@ static const Case cases[] = {
     {"embedding_grad", "i64[170]; i64[170, 8]", "shape = [8, 8]", EXACT, DRAW_WIDE},
     {"softmax", "f32[3, 40000]", "", F32},
     {"logsumexp", "bf16[2, 50000]", "", BF16},
+    {"embedding_grad", "i32[1]; f32[1, 7]", "shape = [8, 7]", F32},
 };
 
 /* Optimizers with an operator, which come first. */
