@@ -154,6 +154,7 @@ int mw_op_counted_operand(MwOp op, MwAttrKey origin)
     case MW_OP_EMBEDDING:
         return 1;
     case MW_OP_PUT_ROWS:
+    case MW_OP_ADD_ROWS:
     case MW_OP_PICK:
     case MW_OP_TAKE_ALONG:
     case MW_OP_SDPA:
@@ -211,7 +212,7 @@ const MwLookup *mw_op_entries(MwOp op)
 
 int mw_op_changed_operand(MwOp op)
 {
-    return op == MW_OP_PUT_ROWS ? 0 : -1;
+    return op == MW_OP_PUT_ROWS || op == MW_OP_ADD_ROWS ? 0 : -1;
 }
 
 const char *mw_attr_name(MwAttrKey key)

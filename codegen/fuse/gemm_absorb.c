@@ -7,10 +7,13 @@
  *   compute it in registers from the product, and nothing is gained.
  * - The sums of an operand, if no kernel that could compute them writes or reads that operand, so
  *   that they would need a pass of their own.
+ * - An accumulation, into a state or into what is made for it alone: the product is added where the
+ *   other term lies.
  *
- * The product must have one batch and the layout of the result, row by row, without gaps. The input
- * of gelu is stored in rows of a multiple of MW_GEMM_AUX_ROW elements. Values keep their types, so
- * that nothing is rounded that the graph does not round: sums have the type of the product. */
+ * But for the last the product must have one batch and the layout of the result, row by row,
+ * without gaps. The input of gelu is stored in rows of a multiple of MW_GEMM_AUX_ROW elements.
+ * Values keep their types, so that nothing is rounded that the graph does not round: sums have the
+ * type of the product. */
 #include "codegen/fuse/gemm_absorb.h"
 
 #include "codegen/fuse/gemm_unit.h"
@@ -104,28 +107,76 @@ static void absorb(const Wants *w, const MwNode *einsum, const MwNode *node)
 
 /* ---- Accumulations ---- */
 
-/* The state that `node`, an ACCUMULATE, gives a new value; no value if it does not. */
-static MwValueId accumulated_state(const MwLegal *legal, const MwNode *node)
+/* Whether `node` alone reads a value, whole, and adds to it where it lies: the rows of a look-up's
+ * gradient, or a product that its call accumulates. */
+static bool adds_onto(const Wants *w, const MwNode *node)
 {
+    const MwLegal *legal = w->f->legal;
+    const MwValueId to = mw_legal_root(legal, node->operands[0]);
+    if (w->uses[to.index] != 1 || !mw_legal_takes_whole(legal, node, 0, to) ||
+        mw_value_tensor(legal->graph, to)->type != MW_F32)
+        return false;
+    if (node->op == MW_OP_ADD_ROWS)
+        return true;
+    const MwValueId sum = mw_legal_root(legal, node->operands[1]);
+    return mw_value_node(legal->graph, sum)->op == MW_OP_EINSUM && only_user(w, sum) == node &&
+           mw_value_node(legal->graph, sum)->phase == node->phase &&
+           mw_legal_takes_whole(legal, node, 1, sum);
+}
+
+/* Whether `op` may add to a value where it lies. */
+static bool may_add_onto(MwOp op)
+{
+    return op == MW_OP_ACCUMULATE || op == MW_OP_ADD_ROWS;
+}
+
+/* The state that `node` gives a new value, or the one that does so after it by adding to its
+ * result; no value if there is none. */
+static MwValueId accumulated_state(const Wants *w, const MwNode *node)
+{
+    const MwLegal *legal = w->f->legal;
     const MwGraph *graph = legal->graph;
     for (int i = 0; i < graph->assigns.count; i++)
         if (mw_value_equal(mw_legal_root(legal, graph->assigns.at[i].value), mw_legal_result(node)))
             return mw_legal_root(legal, graph->assigns.at[i].target);
-    return mw_no_value();
+    const MwNode *next = only_user(w, mw_legal_result(node));
+    return next && may_add_onto(next->op) && next->phase == node->phase && adds_onto(w, next)
+               ? accumulated_state(w, next)
+               : mw_no_value();
 }
 
-/* Adds the result to a state that `node` alone reads in its phase and gives a new value. */
+/* The value that what `node` adds to was, before others of its phase added to it. */
+static MwValueId first_added_to(const Wants *w, const MwNode *node)
+{
+    const MwValueId to = mw_legal_root(w->f->legal, node->operands[0]);
+    const MwNode *maker = mw_value_node(w->f->legal->graph, to);
+    return may_add_onto(maker->op) && maker->phase == node->phase && adds_onto(w, maker)
+               ? first_added_to(w, maker)
+               : to;
+}
+
+/* Whether a value is stored for the node that adds to it alone, in a buffer that the sum may take
+ * over: one that a product or a kernel of the phase makes, outside of loops. */
+static bool is_made_for(const Wants *w, MwValueId to, const MwNode *node)
+{
+    const MwNode *maker = mw_value_node(w->f->legal->graph, to);
+    const MwLowering lowering = mw_op_info(maker->op)->lowering;
+    const int n = mw_value(w->f->legal->graph, to)->node.index;
+    return w->f->out->unit_of[n] >= 0 && loop_of(w->f, n) < 0 && !w->leaves[to.index] &&
+           maker->phase == node->phase && lowering != MW_LOWER_COLLECTIVE &&
+           lowering != MW_LOWER_TRANSFER;
+}
+
+/* Whether `node` adds the result of `einsum` to what is made for that; or to a state that nothing
+ * else of its phase reads, by itself or with others one after another, and of which it or the last
+ * of them gives the new value. */
 static bool accumulates(const Wants *w, const MwNode *einsum, const MwNode *node)
 {
-    const MwLegal *legal = w->f->legal;
-    if (node->op != MW_OP_ACCUMULATE || node->phase != einsum->phase)
+    if (node->op != MW_OP_ACCUMULATE || !adds_onto(w, node) ||
+        !mw_value_equal(mw_legal_root(w->f->legal, node->operands[1]), mw_legal_result(einsum)))
         return false;
-    MwValueId state = mw_legal_root(legal, node->operands[0]), sum = mw_legal_result(einsum);
-    return w->uses[state.index] == 1 && mw_value_tensor(legal->graph, state)->type == MW_F32 &&
-           mw_value_tensor(legal->graph, sum)->type == MW_F32 &&
-           mw_legal_takes_whole(legal, node, 0, state) &&
-           mw_legal_takes_whole(legal, node, 1, sum) &&
-           mw_value_equal(accumulated_state(legal, node), state);
+    const MwValueId first = first_added_to(w, node);
+    return is_made_for(w, first, node) || mw_value_equal(accumulated_state(w, node), first);
 }
 
 /* ---- What finishes a result ---- */

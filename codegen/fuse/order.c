@@ -38,6 +38,18 @@ static const MwUnit *unit_at(const Dependencies *d, int u)
     return &d->units->units.at[u];
 }
 
+/* The last node of a unit, but for accumulations of a product: these stand where the other terms of
+ * their sum are added (codegen/legal/legalize_onto.c). */
+static int last_node(const Dependencies *d, int u)
+{
+    const MwUnit *unit = unit_at(d, u);
+    int i = unit->nodes.count - 1;
+    while (i > 0 && !unit->is_kernel &&
+           mw_legal_at(d->legal, unit->nodes.at[i])->op == MW_OP_ACCUMULATE)
+        i--;
+    return unit->nodes.at[i];
+}
+
 static int maker_of(const Dependencies *d, MwValueId root)
 {
     return d->units->unit_of[mw_value(d->legal->graph, root)->node.index];
@@ -190,7 +202,7 @@ static int64_t key_of(const Attempt *a, int u)
     if (a->rule == BY_FIRST_NODE)
         return unit_at(d, u)->nodes.at[0];
     if (a->rule == BY_LAST_NODE)
-        return mw_vec_last(&unit_at(d, u)->nodes);
+        return last_node(d, u);
     int64_t change = d->made_bytes[u]; /* of the bytes live */
     for (int i = d->reads.begin[u]; i < d->reads.begin[u + 1]; i++)
         if (a->uses[d->reads.at[i]] == 1)
@@ -215,7 +227,7 @@ static void make_ready(Attempt *a, int u)
     const int loop = loop_of(a, u);
     a->key[u] = key_of(a, u) - (loop >= 0 ? loop_bonus[a->has_begun[loop]] : 0);
     push(a->d->arena, &a->ready[unit_at(a->d, u)->phase],
-         (Entry){a->key[u], mw_vec_last(&unit_at(a->d, u)->nodes), u});
+         (Entry){a->key[u], last_node(a->d, u), u});
 }
 
 /* Only one unit has yet to read `root`, and its run frees `root`, so its key falls. Pushes the unit

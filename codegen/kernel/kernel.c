@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/kernel/kernel.h"
 
+#include <math.h>
 #include <string.h>
 
-int mw_kernel_operand(MwKernelDef *kernel, int buffer, MwType type)
+int mw_kernel_operand(MwKernelDef *kernel, int buffer, const MwTensor *tensor)
 {
     for (int i = 0; i < kernel->operands.count; i++) {
         if (kernel->operands.at[i].buffer == buffer) {
-            MW_ASSERT(kernel->operands.at[i].type == type);
+            MW_ASSERT(kernel->operands.at[i].type == tensor->type);
             return i;
         }
     }
     mw_vec_push(kernel->arena, &kernel->operands,
-                ((MwKernelOperand){.buffer = buffer, .type = type}));
+                ((MwKernelOperand){.buffer = buffer,
+                                   .type = tensor->type,
+                                   .elements = mw_tensor_elements(tensor)}));
     return kernel->operands.count - 1;
 }
 
@@ -243,18 +246,25 @@ static double elements_touched(const MwNest *nest, const MwKernelInstr *instr)
     return elements;
 }
 
+/* The bytes that an access moves. What is added to is read besides, unless the kernel has written
+ * it just before, and once for all rows that go to one place. */
+static double bytes_moved(const MwKernelDef *kernel, const MwNest *nest, const MwKernelInstr *instr)
+{
+    const MwKernelOperand *operand = &kernel->operands.at[instr->operand];
+    double elements = elements_touched(nest, instr);
+    if (instr->op == MW_KERNEL_ADD)
+        elements = (1 + operand->reads) * fmin(elements, (double)operand->elements);
+    return elements * mw_type_bytes(operand->type);
+}
+
 double mw_kernel_bytes(const MwKernelDef *kernel)
 {
     double bytes = 0;
     for (int n = 0; n < kernel->nests.count; n++) {
         const MwNest *nest = &kernel->nests.at[n];
-        for (int i = 0; i < nest->instrs.count; i++) {
-            const MwKernelInstr *instr = &nest->instrs.at[i];
-            if (instr->op > MW_KERNEL_ADD)
-                continue;
-            MwType type = kernel->operands.at[instr->operand].type;
-            bytes += elements_touched(nest, instr) * mw_type_bytes(type);
-        }
+        for (int i = 0; i < nest->instrs.count; i++)
+            if (nest->instrs.at[i].op <= MW_KERNEL_ADD)
+                bytes += bytes_moved(kernel, nest, &nest->instrs.at[i]);
     }
     return bytes;
 }

@@ -108,6 +108,7 @@ typedef struct {
 typedef struct {
     int buffer; /* the caller's name for it */
     MwType type;
+    int64_t elements;
     bool reads, writes; /* `writes` without `reads`: every element is written */
 } MwKernelOperand;
 
@@ -127,7 +128,7 @@ typedef struct {
 } MwKernelDef;
 
 /* The index of the operand for `buffer`; adds the operand if it is new. */
-int mw_kernel_operand(MwKernelDef *kernel, int buffer, MwType type);
+int mw_kernel_operand(MwKernelDef *kernel, int buffer, const MwTensor *tensor);
 /* Adds the scratch operand, `bytes` of `buffer`, to a kernel that is complete. */
 void mw_kernel_add_scratch(MwKernelDef *kernel, int buffer, int64_t bytes);
 /* The index of an argument equal to `arg`; adds the argument if it is new. */

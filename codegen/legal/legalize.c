@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/legal/legalize.h"
 
+#include "codegen/legal/legalize_onto.h"
 #include "codegen/legal/library.h"
 
 /* The node whose operands the legal form of `node` takes. */
@@ -48,10 +49,12 @@ static MwLegalRule *rule_of(const MwNode *node)
 static void legalize_node(MwLegalizer *l, const MwNode *node)
 {
     const MwNode *taker = node_of_operands(l->rewrite.from, node);
-    MwValueId *operands = mw_rewrite_operands(&l->rewrite, taker);
     MwValueId *results = &l->rewrite.value[node->first_result];
     mw_rewrite_at(&l->rewrite, node);
     l->name = l->rewrite.from->values.at[node->first_result].name;
+    if (mw_legal_onto(l, node, results))
+        return;
+    MwValueId *operands = mw_rewrite_operands(&l->rewrite, taker);
     if (taker != node) {
         mw_legal_add_elements(l, node, operands, taker->operand_count, results);
         return;
@@ -121,6 +124,8 @@ MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *
 {
     MwLegalizer l = {.rewrite = mw_rewrite_begin_in(arena, local), .scratch = mw_arena_new()};
     bool *needed = find_needed(l.scratch, local);
+    const MwOnto onto = mw_legal_find_onto(l.scratch, local);
+    l.onto = &onto;
     l.legal = MW_NEW(arena, MwLegal, 1);
     l.legal->graph = l.rewrite.to;
     l.legal->backend = backend;
@@ -128,7 +133,7 @@ MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *
     for (int i = 0; i < local->nodes.count; i++) {
         l.source = i;
         bool is_source = mw_op_info(local->nodes.at[i].op)->lowering == MW_LOWER_SOURCE;
-        if (needed[i] || is_source)
+        if ((needed[i] && !onto.is_taken[i]) || is_source)
             legalize_node(&l, &local->nodes.at[i]);
     }
     l.name = NULL;

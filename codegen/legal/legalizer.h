@@ -14,10 +14,20 @@ typedef struct {
     MwPhase phase[MW_TYPE_COUNT];
 } MwLegalForms;
 
+/* The terms of sums that are not stored by themselves (codegen/legal/legalize_onto.h). */
+typedef struct {
+    const MwGraph *local;
+    MwLoops loops;      /* of the local graph */
+    int32_t *uses;      /* [values] operands that are a value; one more if it leaves the graph */
+    bool *is_read_soon; /* [values] a node of the phase in which a value is made reads it */
+    bool *is_taken; /* [nodes] the node has no form of its own: the sum that reads it makes it */
+} MwOnto;
+
 typedef struct {
     MwRewrite rewrite; /* from the local graph to legal->graph */
     MwLegal *legal;
     MwArena *scratch; /* for what is not needed when the legal graph is there */
+    const MwOnto *onto;
     int32_t source;   /* the local node that nodes are being added for */
     const char *name; /* the name that their results are named after */
     /* For each legal value and type that was needed dense: the dense value, and the phase that

@@ -4,5 +4,5 @@
 bool mw_op_has_own_loops(MwOp op)
 {
     return op == MW_OP_ROPE || op == MW_OP_PAD || op == MW_OP_CONCAT ||
-           op == MW_OP_EMBEDDING_GRAD || op == MW_OP_PUT_ROWS;
+           op == MW_OP_EMBEDDING_GRAD || op == MW_OP_PUT_ROWS || op == MW_OP_ADD_ROWS;
 }

@@ -29,6 +29,7 @@ static MwLowerRule *const rules[MW_OP_COUNT] = {
     [MW_OP_EMBEDDING] = mw_lower_embedding,
     [MW_OP_EMBEDDING_GRAD] = mw_lower_embedding_grad,
     [MW_OP_PUT_ROWS] = mw_lower_put_rows,
+    [MW_OP_ADD_ROWS] = mw_lower_add_rows,
     [MW_OP_PICK] = mw_lower_pick,
     [MW_OP_TAKE_ALONG] = mw_lower_pick,
     [MW_OP_PICK_GRAD] = mw_lower_pick_grad,

@@ -97,8 +97,8 @@ void mw_lower_embedding_grad(MwLower *l)
     effect_on_rows(l, MW_KERNEL_ADD, 0, 1);
 }
 
-/* Copies the table, unless its buffer is that of the result; then writes the rows. */
-void mw_lower_put_rows(MwLower *l)
+/* Copies the table, unless its buffer is that of the result; then writes or adds the rows. */
+static void change_rows(MwLower *l, MwKernelOp op)
 {
     const MwTensor *table = mw_lower_result_tensor(l, 0);
     const bool is_over = mw_lower_is_over(l, 0);
@@ -107,9 +107,19 @@ void mw_lower_put_rows(MwLower *l)
         mw_lower_nest(l, table->dim, table->rank, 0);
         store_to(l, &dense, load_from(l, 0, layout_of(l, 0)));
     }
-    effect_on_rows(l, MW_KERNEL_STORE, 1, 2);
+    effect_on_rows(l, op, 1, 2);
     if (is_over)
         mw_lower_keep_rest(l, 0);
+}
+
+void mw_lower_put_rows(MwLower *l)
+{
+    change_rows(l, MW_KERNEL_STORE);
+}
+
+void mw_lower_add_rows(MwLower *l)
+{
+    change_rows(l, MW_KERNEL_ADD);
 }
 
 /* A point is a pair: an element of the first half of the last dimension and one of the second. */

@@ -175,7 +175,7 @@ static int operand_of(MwLower *l, MwValueId root)
 {
     int32_t buffer = l->buffer[root.index];
     MW_ASSERT(buffer >= 0);
-    return mw_kernel_operand(l->kernel, buffer, mw_value_tensor(l->legal->graph, root)->type);
+    return mw_kernel_operand(l->kernel, buffer, mw_value_tensor(l->legal->graph, root));
 }
 
 static MwKernelInstr load_of(MwLower *l, MwValueId root, const MwAffine *at)

@@ -29,6 +29,7 @@ MwLowerRule mw_lower_pick;
 MwLowerRule mw_lower_pick_grad;
 MwLowerRule mw_lower_embedding_grad;
 MwLowerRule mw_lower_put_rows;
+MwLowerRule mw_lower_add_rows;
 MwLowerRule mw_lower_rope;
 MwLowerRule mw_lower_pad;
 MwLowerRule mw_lower_concat;

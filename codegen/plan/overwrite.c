@@ -72,15 +72,24 @@ static bool is_alone_in(const MwLiveRanges *live, const MwNode *node, int k, MwV
     return mw_layout_is_dense(layout) && mw_layout_elements(layout) == mw_tensor_elements(whole);
 }
 
+MwValueId mw_unit_changes(const MwLiveRanges *live, MwValueId value)
+{
+    const int n = mw_value(live->legal->graph, value)->node.index;
+    const MwNode *node = mw_legal_at(live->legal, n);
+    const bool is_product =
+        mw_unit_is_gemm(live->legal, &live->units->units.at[live->units->unit_of[n]]);
+    const int changed = !is_product                    ? mw_op_changed_operand(node->op)
+                        : node->op == MW_OP_ACCUMULATE ? 0
+                                                       : -1;
+    return changed < 0 ? mw_no_value() : mw_legal_root(live->legal, node->operands[changed]);
+}
+
 bool mw_unit_may_overwrite(const MwLiveRanges *live, MwValueId value, MwValueId host)
 {
     int n = mw_value(live->legal->graph, value)->node.index;
     const MwUnit *unit = &live->units->units.at[live->units->unit_of[n]];
-    if (mw_unit_is_gemm(live->legal, unit)) {
-        const MwNode *node = mw_legal_at(live->legal, n);
-        return node->op == MW_OP_ACCUMULATE &&
-               mw_value_equal(mw_legal_root(live->legal, node->operands[0]), host);
-    }
+    if (mw_unit_is_gemm(live->legal, unit))
+        return mw_value_equal(mw_unit_changes(live, value), host);
     const int changed = mw_op_changed_operand(mw_legal_at(live->legal, n)->op);
     if (changed >= 0)
         return is_alone_in(live, mw_legal_at(live->legal, n), changed, host);

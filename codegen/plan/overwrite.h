@@ -11,6 +11,9 @@
  * accumulates into the host. */
 bool mw_unit_may_overwrite(const MwLiveRanges *live, MwValueId value, MwValueId host);
 
+/* The root that the unit of `value` changes into it; no value: it makes it anew. */
+MwValueId mw_unit_changes(const MwLiveRanges *live, MwValueId value);
+
 /* Whether two roots have the same type and number of elements. */
 bool mw_values_fit(const MwLiveRanges *live, MwValueId a, MwValueId b);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/plan/storage.h"
 
+#include "codegen/fuse/gemm_unit.h"
 #include "codegen/legal/library.h"
 #include "codegen/plan/overwrite.h"
 
@@ -114,6 +115,32 @@ static void give_buffer(Storage *s, MwValueId root)
 
 /* ---- Sharing ---- */
 
+/* Whether `value` may be written over `target`, where nothing reads that later: by its unit, or
+ * over a value that may be, which its unit changes and nothing else reads. */
+static bool may_become(const Storage *s, MwValueId value, MwValueId target)
+{
+    const MwLiveRanges *live = s->live;
+    const int position = mw_live_made_at(live, value);
+    if (position < 0 || s->out->buffer[value.index] >= 0 || !mw_values_fit(live, value, target))
+        return false;
+    if (mw_unit_may_overwrite(live, value, target))
+        return !mw_live_is_read_later(live, value, target);
+    const MwValueId host = mw_unit_changes(live, value);
+    return mw_has_value(host) && mw_unit_may_overwrite(live, value, host) &&
+           live->last_use[host.index] == position && !live->outlives[host.index] &&
+           mw_live_phase_at(live, mw_live_made_at(live, host)) ==
+               mw_live_phase_at(live, position) &&
+           may_become(s, host, target);
+}
+
+/* Puts `value`, and the values that it is written over, into the buffer of `target`. */
+static void become(Storage *s, MwValueId value, MwValueId target)
+{
+    if (!mw_unit_may_overwrite(s->live, value, target))
+        become(s, mw_unit_changes(s->live, value), target);
+    share_buffer(s, value, target);
+}
+
 /* New values of weights and states are written over the old ones where nothing reads these
  * later. */
 static void share_assigned(Storage *s)
@@ -125,13 +152,10 @@ static void share_assigned(Storage *s)
         MwValueId value = mw_legal_root(live->legal, graph->assigns.at[i].value);
         if (mw_value_equal(target, value))
             continue;
-        bool in_place = mw_live_made_at(live, value) >= 0 && s->out->buffer[value.index] < 0 &&
-                        mw_values_fit(live, value, target) &&
-                        mw_unit_may_overwrite(live, value, target) &&
-                        !mw_live_is_read_later(live, value, target);
+        const bool in_place = may_become(s, value, target);
         s->out->copies[i] = !in_place;
         if (in_place)
-            share_buffer(s, value, target);
+            become(s, value, target);
     }
 }
 
@@ -223,6 +247,21 @@ static bool dies_for(const Storage *s, MwValueId value, MwValueId host, int posi
            mw_values_fit(live, value, host);
 }
 
+/* Puts a product that accumulates into the buffer of what it is added to, which was made for that
+ * in the same task (codegen/fuse/gemm_absorb.c). */
+static bool share_accumulated(Storage *s, const MwUnit *unit, MwValueId value)
+{
+    if (!mw_unit_is_gemm(s->live->legal, unit))
+        return false;
+    const MwValueId host = mw_unit_changes(s->live, value);
+    if (!mw_has_value(host))
+        return false;
+    MwStorageBuffer *buffer = buffer_of(s, host);
+    share_buffer(s, value, host);
+    buffer->spans = spans_tasks(s, value, &buffer->slots);
+    return true;
+}
+
 /* Gives result `value` of a unit the buffer of an operand that dies there, if one fits. */
 static bool share_dying(Storage *s, const MwUnit *unit, MwValueId value, int position)
 {
@@ -270,7 +309,7 @@ static void give_results(Storage *s, int index)
             MwValueId value = {node->first_result + k};
             if (!live->units->is_stored[value.index] || s->out->buffer[value.index] >= 0)
                 continue;
-            if (!share_dying(s, unit, value, position))
+            if (!share_accumulated(s, unit, value) && !share_dying(s, unit, value, position))
                 give_buffer(s, value);
         }
     }

@@ -30,7 +30,7 @@ static const MwKernelInstr *addition(const MwNest *nest)
             only = instr;
     }
     MW_ASSERT(only && only->op == MW_KERNEL_ADD &&
-              mw_nest_instr(nest, only->inputs[1])->level == MW_LEVEL_ROW);
+              mw_nest_instr(nest, only->inputs[1])->level <= MW_LEVEL_ROW);
     return only;
 }
 

@@ -77,6 +77,22 @@ bool mw_shape_put_rows(MwShapeContext *context)
     return mw_shape_give(context, table);
 }
 
+bool mw_shape_add_rows(MwShapeContext *context)
+{
+    const MwTensor *table = mw_shape_operand(context, 0), *ids = mw_shape_operand(context, 1);
+    if (!want_entries(context, 0) || !want_ids(context, 1) ||
+        !mw_shape_want_rank(context, 0, 2, "a table [entries, width]"))
+        return false;
+    MwTensor wanted = *ids;
+    wanted.type = table->type;
+    if (!append_dim(context, &wanted, table->dim[1]))
+        return false;
+    if (!mw_tensor_equal(mw_shape_operand(context, 2), &wanted))
+        return mw_shape_fail(context, "needs %s to add, not %s", mw_shape_text(context, &wanted),
+                             mw_shape_text(context, mw_shape_operand(context, 2)));
+    return mw_shape_give(context, table);
+}
+
 bool mw_shape_first_equal(MwShapeContext *context)
 {
     if (!want_ids(context, 0) || !mw_shape_want_rank(context, 0, 1, "a list of ids"))

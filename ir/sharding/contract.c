@@ -63,15 +63,17 @@ void mw_factors_embedding_grad(MwShardingContext *context)
 /* (table, ids, rows) -> table: every device goes through all ids. */
 void mw_factors_put_rows(MwShardingContext *context)
 {
-    const MwTensor *table = mw_sharding_operand(context, 0);
-    const int ids = mw_sharding_add_fixed(context, mw_sharding_operand(context, 1)->dim[0]);
+    const MwTensor *table = mw_sharding_operand(context, 0), *ids = mw_sharding_operand(context, 1);
+    for (int i = 0; i < ids->rank; i++) {
+        const int factor = mw_sharding_add_fixed(context, ids->dim[i]);
+        mw_sharding_operand_runs(context, 1, i, factor);
+        mw_sharding_operand_runs(context, 2, i, factor);
+    }
     const int entries = add_looked_up(context, table->dim[0]);
     const int width = mw_sharding_add(context, table->dim[1]);
     mw_sharding_operand_runs(context, 0, 0, entries);
     mw_sharding_operand_runs(context, 0, 1, width);
-    mw_sharding_operand_runs(context, 1, 0, ids);
-    mw_sharding_operand_runs(context, 2, 0, ids);
-    mw_sharding_operand_runs(context, 2, 1, width);
+    mw_sharding_operand_runs(context, 2, ids->rank, width);
     mw_sharding_result_runs(context, 0, 0, entries);
     mw_sharding_result_runs(context, 0, 1, width);
 }

@@ -438,6 +438,12 @@ static const Case cases[] = {
     {"embedding_grad", "i64[170]; i64[170, 8]", "shape = [8, 8]", EXACT, DRAW_WIDE},
     {"softmax", "f32[3, 40000]", "", F32},
     {"logsumexp", "bf16[2, 50000]", "", BF16},
+    {"add_rows", "f32[8, 5]; i32[3, 170]; f32[3, 170, 5]", "", F32},
+    {"add_rows", "f32[800, 12]; i32[6]; f32[6, 12]", "", F32},
+    {"add_rows", "bf16[8, 16]; i32[1]; bf16[1, 16]", "", BF16},
+    {"embedding_grad", "i32[1]; f32[1, 7]", "shape = [8, 7]", F32},
+    {"add_rows", "i32[8, 5]; i32[17]; i32[17, 5]", "", EXACT},
+    {"add_rows", "f32[8, 1]; i64[30]; f32[30, 1]", "", F32},
 };
 
 /* Optimizers with an operator, which come first. */

@@ -82,6 +82,8 @@ static const Case cases[] = {
     {"embedding_grad", "i32[70]; f32[70, 35]", "shape = [9, 35]", F32},
     {"embedding_grad", "i32[400]; f32[400, 1]", "shape = [9, 1]", F32},
     {"embedding_grad", "i32[20]; bf16[20, 24]", "shape = [9, 24]", BF16},
+    {"add_rows", "f32[9, 260]; i32[5, 90]; f32[5, 90, 260]", "", F32},
+    {"add_rows", "f32[9, 1]; i32[400]; f32[400, 1]", "", F32},
 };
 
 static void add_case(GraphRun *run, const Case *c)

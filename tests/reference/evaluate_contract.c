@@ -89,6 +89,18 @@ static void put_rows(const Eval *e)
     }
 }
 
+static void add_rows(const Eval *e)
+{
+    const MwTensor *table = eval_out(e, 0);
+    const int64_t width = table->dim[1];
+    memcpy(e->out[0], e->in[0], sizeof(double) * (size_t)mw_tensor_elements(table));
+    for (int64_t i = 0; i < mw_tensor_elements(eval_in(e, 1)); i++) {
+        int64_t row = local_row(e, table, 0, e->in[1][i]);
+        for (int64_t w = 0; row >= 0 && w < width; w++)
+            e->out[0][row * width + w] += e->in[2][i * width + w];
+    }
+}
+
 /* An id, or the end of i32 that it lies beyond. */
 static double in_i32(double id)
 {
@@ -155,6 +167,8 @@ bool eval_contract(const Eval *e)
         return embedding_grad(e), true;
     case MW_OP_PUT_ROWS:
         return put_rows(e), true;
+    case MW_OP_ADD_ROWS:
+        return add_rows(e), true;
     case MW_OP_FIRST_EQUAL:
         return first_equal(e), true;
     case MW_OP_PICK:

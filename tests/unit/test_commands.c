@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order of a step: of gpt, split over the batch, gradients are summed over the devices while
  * the backward goes on, where the device does both at once, and after it where it does not; and the
- * keys of a ring travel while others are attended to. */
+ * keys of a ring travel while others are attended to. The gradient of a table that is looked up and
+ * multiplied by is added up in one place. */
 #include "runtime/check/check.h"
 #include "runtime/exec/commands.h"
 #include "runtime/plan/routine.h"
@@ -240,6 +241,51 @@ START_TEST(keys_travel_while_others_are_attended_to)
 }
 END_TEST
 
+/* The writers of `buffer` in the program, before the end: fills `at` with their places. */
+static int writers_of(const MwPlanProgram *program, int buffer, int *at, int most)
+{
+    int count = 0;
+    for (int i = 0; i < program->instr_count; i++)
+        for (int k = 0; k < program->instrs[i].operand_count; k++)
+            if (program->instrs[i].operands[k].buffer == buffer &&
+                program->instrs[i].operands[k].access != MW_ACCESS_READ && count < most)
+                at[count++] = i;
+    return count;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+    const size_t length = strlen(name), bytes = strlen(end);
+    return length >= bytes && strcmp(name + length - bytes, end) == 0;
+}
+
+START_TEST(rows_are_added_to_the_gradient_of_a_product)
+{
+    const int micro_batches = _i & 1 ? 4 : 1;
+    const MwPlan *plan = plan_gpt(micro_batches, _i & 2 ? "cpu" : "cuda");
+    const MwPlanMesh *mesh = &plan->meshes[0];
+    const MwPlanProgram *backward = &mesh->programs[mesh->tasks[mesh->task_count - 2].program];
+    const MwPlanInstr *rows = NULL;
+    for (int i = 0; i < backward->instr_count; i++) {
+        const char *name = mw_plan_instr_name(plan, &backward->instrs[i]);
+        ck_assert_msg(!ends_in(name, "_embedding_grad") && !ends_in(name, "_accumulate_add"), "%s",
+                      name);
+        rows = ends_in(name, "_add_rows") ? &backward->instrs[i] : rows;
+    }
+    ck_assert(rows != NULL);
+    const MwPlanOperand *to = &rows->operands[rows->operand_count - 1];
+    int at[3];
+    ck_assert_int_eq(to->access, MW_ACCESS_READ_WRITE);
+    ck_assert_int_eq(writers_of(backward, to->buffer, at, 3), 2);
+    const MwPlanInstr *product = &backward->instrs[at[0]];
+    ck_assert_str_eq(mw_plan_instr_name(plan, product), "gemm");
+    ck_assert(product->args[MW_GEMM_BETA].f == (micro_batches > 1));
+    ck_assert(mesh->buffers[to->buffer].persistent == (micro_batches > 1));
+    ck_assert_int_lt(at[0], 4); /* before the logits' gradient would have to be kept */
+    ck_assert(&backward->instrs[at[1]] == rows);
+}
+END_TEST
+
 static void setup(void)
 {
     arena = mw_arena_new();
@@ -260,6 +306,7 @@ int main(void)
     tcase_add_loop_test(tests, gradients_are_summed_while_the_backward_goes_on, 0, 2);
     tcase_add_loop_test(tests, where_collectives_block_the_plans_order_holds, 0, 2);
     tcase_add_loop_test(tests, keys_travel_while_others_are_attended_to, 0, 2);
+    tcase_add_loop_test(tests, rows_are_added_to_the_gradient_of_a_product, 0, 4);
     tcase_add_test(tests, results_of_sums_have_memory_early_if_there_is_enough);
     return run_suite(suite);
 }

@@ -66,6 +66,7 @@ static const struct {
     {"embedding_grad", "i32[8, 16]; f32[8, 16, 64]", "shape = [256, 64]",
      "ab,abd->cd a8 b16 c1/256 d64"},
     {"put_rows", "f32[256, 64]; i32[8]; f32[8, 64]", "", "bc,a,ac->bc a8! b1/256 c64"},
+    {"add_rows", "f32[256, 64]; i32[8, 4]; f32[8, 4, 64]", "", "cd,ab,abd->cd a8! b4! c1/256 d64"},
     {"first_equal", "i32[8]", "", "a->a a8!"},
     {"pick", "f32[8, 16, 256]; i32[8, 16]", "", "abc,ab->ab a8 b16 c1/256"},
     {"pick_grad", "i32[8, 16]; f32[8, 16]", "shape = [8, 16, 256]", "ab,ab->abc a8 b16 c256"},

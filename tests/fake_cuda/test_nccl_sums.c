@@ -2,7 +2,7 @@
 /* Sums of floats of 16 bits: NCCL does those of two ranks, which it rounds once, and those of more
  * only where the run asks for it.
  *
- *     mpirun -n RANKS test_sums exact|rounded */
+ *     mpirun -n RANKS test_nccl_sums exact|rounded */
 #include "base/half.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/nccl_transport.h"
