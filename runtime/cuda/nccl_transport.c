@@ -10,6 +10,7 @@
 
 #include "runtime/cuda/combine.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/nccl_memory.h"
 #include "runtime/cuda/nccl_p2p.h"
 
 #include <stdio.h>
@@ -45,9 +46,8 @@ typedef struct {
     cudaStream_t stream; /* the device's MW_QUEUE_COMMUNICATION */
     bool is_replayed;    /* graphs were launched that may not be done */
     bool is_connecting;  /* a call waits until those before it are done */
+    MwNcclMemory memory; /* the arena, and then `staging` */
     void *staging;       /* [STAGING_BYTES] on the device; NULL: every group has one member */
-    void *memory;        /* the arena */
-    int64_t memory_bytes;
 } Nccl;
 
 #define CALL(group, name, ...) MW_NCCL_CALL(&nccl->nccl, &(group)->comm, name, __VA_ARGS__)
@@ -132,23 +132,36 @@ static bool load_combining(Nccl *nccl, MwFault *fault)
            CUDA(cudaStreamSynchronize, nccl->stream);
 }
 
+/* With the communicators of collectives. */
+static bool register_memory(Nccl *nccl, MwFault *fault)
+{
+    for (int a = 0; a < nccl->axis_count; a++)
+        if (nccl->groups[a].members > 1 &&
+            !mw_nccl_memory_register(&nccl->nccl, &nccl->memory, &nccl->groups[a].comm, fault))
+            return false;
+    return true;
+}
+
 static void *nccl_alloc_arena(MwTransport *transport, MwDevice *device, int64_t bytes,
                               MwFault *fault)
 {
     Nccl *nccl = (Nccl *)transport;
-    bool needs_staging = false;
+    bool has_collectives = false;
     nccl->stream = mw_device_cuda_stream(device, MW_QUEUE_COMMUNICATION);
     nccl->device = device;
     device->idle = nccl_idle;
     device->quiesce = nccl_quiesce;
     device->idle_context = nccl;
     for (int a = 0; a < nccl->axis_count; a++)
-        needs_staging |= nccl->groups[a].members > 1;
-    if (needs_staging &&
-        (!CUDA(cudaMalloc, &nccl->staging, STAGING_BYTES) || !load_combining(nccl, fault)))
+        has_collectives |= nccl->groups[a].members > 1;
+    nccl->memory.bytes = has_collectives ? mw_slot_bytes(bytes) + STAGING_BYTES : bytes;
+    if (!mw_nccl_memory_alloc(nccl->arena, nccl->hosts, device, &nccl->memory, has_collectives,
+                              fault) ||
+        !register_memory(nccl, fault))
         return NULL;
-    nccl->memory_bytes = bytes;
-    return nccl->memory = device->table->alloc(device, bytes, fault);
+    if (has_collectives)
+        nccl->staging = (char *)nccl->memory.at + mw_slot_bytes(bytes);
+    return !has_collectives || load_combining(nccl, fault) ? nccl->memory.at : NULL;
 }
 
 /* ---- Collectives ---- */
@@ -588,12 +601,12 @@ static void nccl_destroy(MwTransport *transport, MwDevice *device)
         device->idle = device->quiesce = NULL;
         device->table->drop_capture(device); /* it refers to the communicators */
     }
-    mw_nccl_end(&nccl->nccl, any_failed(nccl));
+    const bool aborts = any_failed(nccl);
+    if (!aborts)
+        mw_nccl_memory_deregister(&nccl->nccl, &nccl->memory);
+    mw_nccl_end(&nccl->nccl, aborts);
     mw_nccl_p2p_free(&nccl->p2p);
-    if (nccl->staging)
-        cudaFree(nccl->staging);
-    if (nccl->memory)
-        device->table->release(device, nccl->memory, nccl->memory_bytes);
+    mw_nccl_memory_free(&nccl->memory, device);
     mw_transport_free(&nccl->hosts, device);
 }
 

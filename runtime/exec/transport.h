@@ -51,8 +51,7 @@ typedef struct {
      * ranks. */
     bool (*make_groups)(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
                         MwFault *fault);
-    /* Allocates the device's arena where collectives reach it best. Collective over the ranks of
-     * the mesh. */
+    /* Allocates the device's arena where collectives reach it best. Collective over all ranks. */
     void *(*alloc_arena)(MwTransport *transport, MwDevice *device, int64_t bytes, MwFault *fault);
     /* The request lives as long as the transport. `set` and its boxes need not outlive the call. */
     MwRequest *(*init_request)(MwTransport *transport, MwDevice *device, const MwMessageSet *set,

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* NCCL over MPI, on the fake's streams. Communicators do not block, and what is called for is
  * queued some questions for errors later. Calls match by their order alone. A call that takes a
- * connection for the first time, which blocks the host, is an error while work is on the GPU,
- * and so is a call while another communicator has not settled: threads might launch in any
- * order. Sums go in order of rank, and are rounded at each. Kernels stay on the GPU until they
- * are done; more blocks than an A100 has room for are an error of the communicator, where a GPU
- * might wait for ever. */
+ * connection for the first time, which blocks the host, is an error while work is on the GPU, and
+ * so is a call while another communicator has not settled: threads might launch in any order. Sums
+ * go in order of rank, and are rounded at each. Kernels stay on the GPU until they are done; more
+ * blocks than an A100 has room for are an error of the communicator, where a GPU might wait for
+ * ever.
+ *
+ * Memory that is registered is of the GPU, is deregistered before the communicator ends and freed
+ * after that; in a call either all ranks have what is registered or none has, at the same offset of
+ * it. FAKE_NCCL_VERSION is the version of the library. */
 #include "tests/fake_cuda/fake_streams.h"
 
 #include "base/clock.h"
@@ -20,14 +24,19 @@
 #include <time.h>
 
 /* The tags of each communicator, above those of the runtime. */
-enum { FIRST_TAG = 1 << 20, TAGS = 4, TAG_HELLO = 0, TAG_TABLE = 1, TAG_DATA = 2 };
+enum { FIRST_TAG = 1 << 20, TAGS = 4, TAG_HELLO = 0, TAG_TABLE = 1, TAG_DATA = 2, TAG_PLACES = 3 };
 enum { MOST_BLOCKS = 32 /* of a kernel */, GPU_BLOCKS = 108 };
-enum { MOST_RANKS = 64, MOST_COMMS = 1024 };
+enum { MOST_RANKS = 64, MOST_COMMS = 1024, MOST_REGISTERED = 8 };
 
 typedef enum { SEND, RECEIVE, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, KINDS } Kind;
 
 /* Collectives of so many bytes take other connections than smaller ones. */
 enum { LARGE_BYTES = 1024 };
+
+/* Offsets in registered memory; -1: in none. */
+typedef struct {
+    int64_t from, to;
+} Places;
 
 typedef struct {
     Kind kind;
@@ -37,6 +46,8 @@ typedef struct {
     ncclDataType_t type;
     ncclRedOp_t operation;
     int peer;
+    Places own;     /* of `from` and `to` */
+    Places *theirs; /* of every rank */
 } Op;
 
 /* What one call, or the calls of a group, put on a stream as one. */
@@ -51,6 +62,11 @@ typedef struct {
     MPI_Request *requests; /* room for what all ops start */
     int request_count;
 } Batch;
+
+typedef struct {
+    char *memory; /* NULL: it was deregistered */
+    size_t bytes;
+} Registered;
 
 typedef struct {
     int world, number; /* of the rank that made the id, and of its ids */
@@ -73,6 +89,7 @@ struct ncclComm {
     ncclResult_t error;
     const char *why;                      /* of the last error; NULL: there is no more to say */
     bool is_connected[MOST_RANKS][KINDS]; /* by peer, or by size */
+    Registered registered[MOST_REGISTERED];
 };
 
 /* How long a communicator takes to end. */
@@ -218,6 +235,14 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     return ncclInProgress;
 }
 
+static bool has_registered(const struct ncclComm *comm)
+{
+    for (int i = 0; i < MOST_REGISTERED; i++)
+        if (comm->registered[i].memory)
+            return true;
+    return false;
+}
+
 /* Its memory stays, so that later calls of it are seen. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
@@ -225,6 +250,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
         forbid("ncclCommDestroy of a communicator that was destroyed");
     if (comm->finalized_s == 0 || mw_clock_s() - comm->finalized_s <= END_S)
         forbid("ncclCommDestroy of a communicator that has not ended");
+    if (has_registered(comm))
+        forbid("ncclCommDestroy of a communicator with registered memory");
     comm->is_destroyed = true;
     return ncclSuccess;
 }
@@ -246,9 +273,80 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
     if (!comm)
         return ncclSuccess;
     comm->is_aborted = true;
+    memset(comm->registered, 0, sizeof comm->registered);
     while (is_held_up())
         nanosleep(&rest, NULL);
     return ncclSuccess;
+}
+
+/* ---- Memory ---- */
+
+ncclResult_t ncclGetVersion(int *version)
+{
+    const char *wanted = getenv("FAKE_NCCL_VERSION");
+    *version = wanted ? atoi(wanted) : 22809;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclMemAlloc(void **memory, size_t bytes)
+{
+    *memory = fake_fault(__func__) == FAKE_GOOD ? fake_memory_new(bytes, FAKE_OF_NCCL) : NULL;
+    if (!*memory)
+        fake_refuse(cudaErrorMemoryAllocation);
+    return *memory ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+ncclResult_t ncclMemFree(void *memory)
+{
+    fake_fault(__func__);
+    for (int c = 0; c < group.comm_count; c++)
+        for (int i = 0; i < MOST_REGISTERED; i++)
+            if (group.comms[c]->registered[i].memory == memory)
+                forbid("ncclMemFree of memory that is registered");
+    fake_drain_all();
+    fake_memory_free(memory, FAKE_OF_NCCL);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes, void **handle)
+{
+    const FakeFault fault = fake_fault(__func__);
+    Registered *at = comm->registered;
+    if (fault != FAKE_GOOD || comm->held || comm->phase != 2)
+        return ncclInvalidUsage;
+    if (!fake_is_memory(memory, bytes))
+        forbid("ncclCommRegister of memory that the GPU does not have");
+    *handle = NULL;
+    if (getenv("NCCL_LOCAL_REGISTER") && strcmp(getenv("NCCL_LOCAL_REGISTER"), "0") == 0)
+        return ncclSuccess;
+    while (at < comm->registered + MOST_REGISTERED - 1 && at->memory)
+        at++;
+    *at = (Registered){memory, bytes};
+    *handle = at;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
+{
+    Registered *at = handle;
+    fake_fault(__func__);
+    if (comm->finalized_s != 0 || comm->held || comm->working > 0)
+        forbid("ncclCommDeregister while memory is used, or after that");
+    if (at < comm->registered || at >= comm->registered + MOST_REGISTERED || !at->memory)
+        return ncclInvalidUsage;
+    at->memory = NULL;
+    return ncclSuccess;
+}
+
+/* Where an address is in memory that is registered; -1: it is in none. */
+static int64_t place_of(const struct ncclComm *comm, const char *address)
+{
+    for (int i = 0; i < MOST_REGISTERED; i++) {
+        const Registered *at = &comm->registered[i];
+        if (at->memory && address >= at->memory && address < at->memory + at->bytes)
+            return address - at->memory;
+    }
+    return -1;
 }
 
 /* ---- Work ---- */
@@ -281,10 +379,29 @@ static void ireceive(Batch *batch, void *to, int64_t bytes, int rank)
               MPI_COMM_WORLD, &batch->requests[batch->request_count++]);
 }
 
+/* Tells a rank where the buffers of this one are, and is told where its own are. */
+static void share_places(Batch *batch, Op *op, int rank)
+{
+    const int tag = batch->comm->tag + TAG_PLACES, world = batch->comm->world[rank];
+    if (op->kind != RECEIVE)
+        MPI_Isend(&op->own, sizeof op->own, MPI_BYTE, world, tag, MPI_COMM_WORLD,
+                  &batch->requests[batch->request_count++]);
+    if (op->kind != SEND)
+        MPI_Irecv(&op->theirs[rank], sizeof op->own, MPI_BYTE, world, tag, MPI_COMM_WORLD,
+                  &batch->requests[batch->request_count++]);
+}
+
 static void start_op(Batch *batch, Op *op)
 {
     const int64_t bytes = op->count * type_bytes(op->type);
     const ncclComm_t comm = batch->comm;
+    const bool is_message = op->kind == SEND || op->kind == RECEIVE;
+    op->own =
+        (Places){op->from ? place_of(comm, op->from) : -1, op->to ? place_of(comm, op->to) : -1};
+    op->theirs = calloc((size_t)comm->ranks, sizeof *op->theirs);
+    for (int r = 0; r < comm->ranks; r++)
+        if (!is_message || r == op->peer)
+            share_places(batch, op, r);
     if (op->kind == SEND) {
         isend(batch, op->from, bytes, op->peer);
         return;
@@ -306,8 +423,22 @@ static MwCombine combine_of(ncclRedOp_t operation)
     return operation == ncclSum ? MW_COMBINE_SUM : MW_COMBINE_MAX;
 }
 
+/* A receive meets what the peer sends from; a collective is alike on all ranks. */
+static void check_places(const Batch *batch, const Op *op)
+{
+    for (int r = 0; r < batch->comm->ranks && op->kind != SEND; r++) {
+        if (op->kind == RECEIVE && r == op->peer && (op->theirs[r].from < 0) != (op->own.to < 0))
+            forbid("a message between memory that is registered and memory that is not");
+        if (op->kind != RECEIVE &&
+            (op->theirs[r].from != op->own.from || op->theirs[r].to != op->own.to))
+            forbid("a collective on memory that is not registered alike on all ranks");
+    }
+    free(op->theirs);
+}
+
 static void finish_op(const Batch *batch, Op *op)
 {
+    check_places(batch, op);
     if (op->kind != ALL_REDUCE && op->kind != REDUCE_SCATTER)
         return;
     memcpy(op->to, op->parts, (size_t)(op->count * type_bytes(op->type)));
@@ -426,7 +557,7 @@ static ncclResult_t add_op(const char *call, ncclComm_t comm, cudaStream_t strea
     batch->ops = realloc(batch->ops, sizeof op * (size_t)(batch->op_count + 1));
     batch->ops[batch->op_count++] = op;
     batch->requests = realloc(batch->requests, sizeof *batch->requests *
-                                                   (size_t)(2 * comm->ranks * batch->op_count));
+                                                   (size_t)(4 * comm->ranks * batch->op_count));
     if (group.depth > 0)
         return ncclSuccess;
     group.depth++;

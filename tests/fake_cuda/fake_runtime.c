@@ -7,11 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef struct Pinned Pinned;
-struct Pinned {
+/* Memory of the GPU, or of the host that the GPU reaches. */
+typedef struct Block Block;
+struct Block {
     const char *memory;
     size_t bytes;
-    Pinned *next;
+    FakeOwner owner;
+    Block *next;
 };
 
 /* Like the library's, of the process. */
@@ -19,7 +21,7 @@ static struct {
     int device;
     cudaError_t last;
     bool is_broken;
-    Pinned *pinned;
+    Block *pinned, *blocks;
 } fake;
 
 void *fake_allocate(size_t count, size_t bytes)
@@ -216,25 +218,75 @@ static void *new_memory(size_t bytes)
     return memory;
 }
 
-static cudaError_t take_memory(void **memory, size_t bytes)
+static void add_block(Block **list, const void *memory, size_t bytes, FakeOwner owner)
 {
-    *memory = new_memory(bytes);
-    if (*memory)
-        memset(*memory, 0x5a, bytes < FILLED_BYTES ? bytes : FILLED_BYTES);
-    return fake_result(*memory || !bytes ? cudaSuccess : cudaErrorMemoryAllocation);
+    Block *block = fake_allocate(1, sizeof *block);
+    *block = (Block){memory, bytes, owner, *list};
+    *list = block;
+}
+
+/* Where the block is that has all the bytes; NULL: there is none. */
+static Block **find_block(Block **list, const void *memory, size_t bytes)
+{
+    const char *begin = memory;
+    while (*list && (begin < (*list)->memory || begin + bytes > (*list)->memory + (*list)->bytes))
+        list = &(*list)->next;
+    return *list ? list : NULL;
+}
+
+static void drop_block(Block **at)
+{
+    Block *old = *at;
+    *at = old->next;
+    free((void *)(uintptr_t)old->memory);
+    free(old);
+}
+
+static void *filled_memory(size_t bytes)
+{
+    void *memory = new_memory(bytes);
+    if (memory)
+        memset(memory, 0x5a, bytes < FILLED_BYTES ? bytes : FILLED_BYTES);
+    return memory;
+}
+
+void *fake_memory_new(size_t bytes, FakeOwner owner)
+{
+    void *memory = filled_memory(bytes);
+    if (memory)
+        add_block(&fake.blocks, memory, bytes, owner);
+    return memory;
+}
+
+void fake_memory_free(void *memory, FakeOwner owner)
+{
+    Block **at = find_block(&fake.blocks, memory, 0);
+    if (!at || (*at)->memory != memory || (*at)->owner != owner) {
+        fprintf(stderr, "fake CUDA: memory is freed that is not there, or not of %s\n",
+                owner == FAKE_OF_CUDA ? "cudaMalloc" : "ncclMemAlloc");
+        abort();
+    }
+    drop_block(at);
+}
+
+bool fake_is_memory(const void *memory, size_t bytes)
+{
+    return find_block(&fake.blocks, memory, bytes);
 }
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     MAY_FAIL(cudaErrorMemoryAllocation);
-    return take_memory(memory, bytes);
+    *memory = bytes ? fake_memory_new(bytes, FAKE_OF_CUDA) : NULL;
+    return fake_result(*memory || !bytes ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
 /* Waits for the device, as the library's does. */
 cudaError_t cudaFree(void *memory)
 {
     fake_drain_all();
-    free(memory);
+    if (memory)
+        fake_memory_free(memory, FAKE_OF_CUDA);
     return cudaSuccess;
 }
 
@@ -249,30 +301,22 @@ cudaError_t cudaMemGetInfo(size_t *left, size_t *whole)
 cudaError_t cudaMallocHost(void **memory, size_t bytes)
 {
     MAY_FAIL(cudaErrorMemoryAllocation);
-    Pinned *pinned = fake_allocate(1, sizeof *pinned);
-    const cudaError_t error = take_memory(memory, bytes);
-    *pinned = (Pinned){*memory, bytes, fake.pinned};
-    fake.pinned = pinned;
-    return error;
+    *memory = filled_memory(bytes);
+    if (*memory)
+        add_block(&fake.pinned, *memory, bytes, FAKE_OF_CUDA);
+    return fake_result(*memory || !bytes ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaFreeHost(void *memory)
 {
-    Pinned **at = &fake.pinned;
-    while ((*at)->memory != memory)
-        at = &(*at)->next;
-    Pinned *old = *at;
-    *at = old->next;
-    free(old);
-    return cudaFree(memory);
+    fake_drain_all();
+    drop_block(find_block(&fake.pinned, memory, 0));
+    return cudaSuccess;
 }
 
 bool fake_is_pinned(const void *host)
 {
-    const Pinned *at = fake.pinned;
-    while (at && ((const char *)host < at->memory || (const char *)host >= at->memory + at->bytes))
-        at = at->next;
-    return at != NULL;
+    return find_block(&fake.pinned, host, 1);
 }
 
 /* ---- Copies ---- */

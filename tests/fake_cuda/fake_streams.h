@@ -60,6 +60,14 @@ cudaError_t fake_result(cudaError_t error);
             fake_queue(stream, fake_break, NULL, 0);                                               \
     } while (0)
 
+/* Memory of the GPU, by which library it was allocated. NULL: there is none left. */
+typedef enum { FAKE_OF_CUDA, FAKE_OF_NCCL } FakeOwner;
+void *fake_memory_new(size_t bytes, FakeOwner owner);
+/* Ends the process where the memory is not the owner's, or was freed. */
+void fake_memory_free(void *memory, FakeOwner owner);
+/* Whether the bytes are in one allocation. */
+bool fake_is_memory(const void *memory, size_t bytes);
+
 cudaStream_t fake_stream_new(void);
 cudaEvent_t fake_event_new(void);
 void fake_record(cudaEvent_t event, cudaStream_t stream);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* NCCL with one rank, which needs no second GPU: a communicator of one is made and settles, a
- * collective and a message to itself are done in time, and it ends. In a run, groups of one have no
- * communicator. NCCL connects at first calls, before which the GPU is idle. */
+/* NCCL with one rank, which needs no second GPU: a communicator of one is made and settles, memory
+ * is registered with it, a collective and a message to itself are done in time, and it ends. In a
+ * run, groups of one have no communicator. NCCL connects at first calls, before which the GPU is
+ * idle. */
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/nccl_comm.h"
+#include "runtime/cuda/nccl_memory.h"
 #include "runtime/mpi/transport.h"
 #include "tests/unit/support.h"
 
@@ -16,7 +17,8 @@ typedef struct {
     cudaStream_t stream;
     MwNccl nccl;
     MwNcclComm comm;
-    float *from, *to; /* [COUNT], on the device */
+    MwNcclMemory memory;
+    float *from, *to; /* [COUNT], there */
     MwFault fault;
 } Test;
 
@@ -51,9 +53,12 @@ static bool fill(Test *test, MwFault *fault)
     const MwDeviceTable *table = test->device->table;
     for (int i = 0; i < COUNT; i++)
         host[i] = (float)i;
-    test->from = table->alloc(test->device, sizeof host, fault);
-    test->to = table->alloc(test->device, sizeof host, fault);
-    return test->from && test->to &&
+    test->memory.bytes = 2 * sizeof host;
+    if (!mw_nccl_memory_alloc(test->arena, test->hosts, test->device, &test->memory, true, fault))
+        return false;
+    test->from = test->memory.at;
+    test->to = test->from + COUNT;
+    return mw_nccl_memory_register(&test->nccl, &test->memory, &test->comm, fault) &&
            table->copy_in(test->device, test->from, host, sizeof host, fault) &&
            table->synchronize(test->device, fault);
 }
@@ -99,7 +104,9 @@ START_TEST(one_rank_is_a_group)
     const bool good = make_comm(&test, &test.fault) && fill(&test, &test.fault) &&
                       reduce(&test, &test.fault) && send_to_itself(&test, &test.fault);
     ck_assert_msg(good, "%s", test.fault.text);
+    mw_nccl_memory_deregister(&test.nccl, &test.memory);
     mw_nccl_end(&test.nccl, false);
+    mw_nccl_memory_free(&test.memory, test.device);
     mw_transport_free(&test.hosts, test.device);
     mw_device_free(&test.device);
     mw_arena_free(&test.arena);
