@@ -139,16 +139,23 @@ void mw_lower_layer_norm(MwLower *l)
     mw_lower_result(l, 0, f32(l, 1, "$0 * $1", centered, inverse));
 }
 
+/* mean(dy x) / deviation^2: the mean needs no deviation, and is taken in one walk with that of the
+ * squares. */
+static MwRef slope_along(MwLower *l, MwRef dy, MwRef x, MwRef inverse)
+{
+    MwRef mean = row_mean(l, f32(l, 1, "$0 * $1", dy, x));
+    return f32(l, 2, "$0 * $1 * $1", mean, inverse);
+}
+
 /* Computes (dy - mean(dy) - y mean(dy y)) / deviation, where y is the normalised x. */
 void mw_lower_layer_norm_grad(MwLower *l)
 {
     MwRef inverse, dy = mw_lower_operand(l, 1);
     MwRef centered = center(l, mw_lower_operand(l, 0), &inverse);
-    MwRef y = f32(l, 1, "$0 * $1", centered, inverse);
-    MwRef mean = row_mean(l, dy), along = row_mean(l, f32(l, 1, "$0 * $1", dy, y));
+    MwRef mean = row_mean(l, dy), slope = slope_along(l, dy, centered, inverse);
     mw_lower_result(l, 0,
-                    mw_lower_expr(l, MW_SCALAR_F32, 4, "($0 - $1 - $2 * $3) * $4", 5, dy, mean, y,
-                                  along, inverse));
+                    mw_lower_expr(l, MW_SCALAR_F32, 4, "($0 - $1 - $2 * $3) * $4", 5, dy, mean,
+                                  centered, slope, inverse));
 }
 
 void mw_lower_rms_norm(MwLower *l)
@@ -163,8 +170,7 @@ void mw_lower_rms_norm_grad(MwLower *l)
 {
     MwRef x = mw_lower_operand(l, 0), dy = mw_lower_operand(l, 1);
     MwRef inverse = inverse_deviation(l, row_mean(l, square_of(l, x)));
-    MwRef y = f32(l, 1, "$0 * $1", x, inverse);
-    MwRef along = row_mean(l, f32(l, 1, "$0 * $1", dy, y));
+    MwRef slope = slope_along(l, dy, x, inverse);
     mw_lower_result(
-        l, 0, mw_lower_expr(l, MW_SCALAR_F32, 3, "($0 - $1 * $2) * $3", 4, dy, y, along, inverse));
+        l, 0, mw_lower_expr(l, MW_SCALAR_F32, 3, "($0 - $1 * $2) * $3", 4, dy, x, slope, inverse));
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The function of a nest whose rows are reduced: groups of threads take rows (cuda_nest.h).
  *
- * The warps of a group exchange their parts of a reduction through shared memory; groups within a
- * warp exchange lanes. Sums over rows stand in registers, for the columns that the
- * thread takes of every row; at the end the groups of a block add theirs up. */
+ * The warps of a group exchange their parts of a reduction through shared memory, with one barrier
+ * for all reductions of a phase; groups within a warp exchange lanes. Sums over rows stand in
+ * registers, for the columns that the thread takes of every row; at the end the groups of a block
+ * add theirs up. */
 #include "codegen/print/cuda_rows.h"
 
 #include "codegen/print/cuda_columns.h"
@@ -44,8 +45,8 @@ static void print_sums_begin(MwCudaNest *n, int phase)
 
 /* ---- Reductions over several warps ---- */
 
-/* Counts the row reductions before instruction `end`. Each has a row of its own in `shared`, with a
- * place for the part of every warp. */
+/* Counts the row reductions before instruction `end`. Each has a row of its own in `shared`, or
+ * two, with a place for the part of every warp. */
 static int reductions_before(const MwCudaNest *n, int end)
 {
     int count = 0;
@@ -54,9 +55,11 @@ static int reductions_before(const MwCudaNest *n, int end)
     return count;
 }
 
-/* Says whether only one phase reduces. Threads may then still read the places of one row when they
- * are written for the next, because no barrier of another reducing phase stands between. */
-static bool is_only_reducing_phase(const MwCudaNest *n)
+/* Says whether one barrier a row is all that orders what warps leave and take, and blocks take
+ * several rows, so that threads may still read the places of one row when they are written for the
+ * next. Rows then use two sets of places in turn: what is read of a row comes before the barrier of
+ * the next, and that before what is written two rows later. */
+static bool has_two_sides(const MwCudaNest *n)
 {
     int phases = 0;
     for (int phase = 0; phase < n->p.phases.count; phase++) {
@@ -65,7 +68,7 @@ static bool is_only_reducing_phase(const MwCudaNest *n)
             reduces |= is_reduced_in(n, phase, i);
         phases += reduces;
     }
-    return phases == 1;
+    return phases == 1 && n->group > MW_WARP && n->rows > n->blocks * (n->threads / n->group);
 }
 
 /* Prints a pointer to the places of each reduction, and stores the part of each warp there. */
@@ -74,12 +77,14 @@ static void print_warps_store(MwCudaNest *n, int phase)
     MwPrinter *p = &n->p;
     for (int i = 0; i < p->nest->instrs.count; i++) {
         const char *type = row_type(n, &p->nest->instrs.at[i]);
-        if (is_reduced_in(n, phase, i))
-            mw_print_line(p, "%s *const f%d = (%s *)shared[%d];", type, i, type,
-                          reductions_before(n, i));
+        const int place = reductions_before(n, i);
+        if (!is_reduced_in(n, phase, i))
+            continue;
+        if (has_two_sides(n))
+            mw_print_line(p, "%s *const f%d = (%s *)shared[%d + side];", type, i, type, 2 * place);
+        else
+            mw_print_line(p, "%s *const f%d = (%s *)shared[%d];", type, i, type, place);
     }
-    if (is_only_reducing_phase(n))
-        mw_print_line(p, "__syncthreads();");
     mw_print_open(p, "if (threadIdx.x %% 32 == 0)");
     for (int i = 0; i < p->nest->instrs.count; i++)
         if (is_reduced_in(n, phase, i))
@@ -161,16 +166,34 @@ static void print_row_effects(MwCudaNest *n, int phase)
     }
 }
 
-/* Says whether one thread of a row may write elements that all threads of the row read. */
-static bool writes_what_rows_read(const MwCudaNest *n)
+/* Says whether all threads of a row may read an element of the operand that one of them writes. */
+static bool rows_read(const MwCudaNest *n, int operand)
 {
     for (int i = 0; i < n->p.nest->instrs.count; i++) {
         const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
         if (instr->op == MW_KERNEL_LOAD && (instr->level == MW_LEVEL_ROW || instr->input_count) &&
-            n->p.kernel->operands.at[instr->operand].writes)
+            instr->operand == operand)
             return true;
     }
     return false;
+}
+
+/* Says whether one thread of a row may write in a phase what all threads of the row have read. */
+static bool writes_what_rows_read(const MwCudaNest *n, int phase)
+{
+    for (int i = 0; i < n->p.nest->instrs.count && n->group > 1; i++) {
+        const MwKernelInstr *instr = &n->p.nest->instrs.at[i];
+        if (mw_instr_is_effect(instr) && n->p.phases.phase[i] == phase &&
+            rows_read(n, instr->operand))
+            return true;
+    }
+    return false;
+}
+
+/* Lets no thread of a row go on before all are there. */
+static void print_row_barrier(MwCudaNest *n)
+{
+    mw_print_line(&n->p, n->group <= MW_WARP ? "__syncwarp();" : "__syncthreads();");
 }
 
 /* Prints the pragma that unrolls the loop over turns: completely if arrays must become registers,
@@ -230,11 +253,13 @@ static void print_row_columns(MwCudaNest *n, int phase)
 static void print_row(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
-    bool waits = n->group > 1 && writes_what_rows_read(n);
+    bool waited = false;
     for (int phase = 0; phase < p->phases.count; phase++) {
         print_row_values(n, phase);
-        if (waits)
-            mw_print_line(p, n->group <= MW_WARP ? "__syncwarp();" : "__syncthreads();");
+        if (writes_what_rows_read(n, phase)) {
+            print_row_barrier(n);
+            waited = true;
+        }
         print_row_effects(n, phase);
         print_sums_begin(n, phase);
         if (!p->phases.is_empty[phase] && mw_cuda_has_columns(n))
@@ -243,8 +268,8 @@ static void print_row(MwCudaNest *n)
             print_lone_column(n, phase);
         print_sums_end(n, phase);
     }
-    if (waits)
-        mw_print_line(p, n->group <= MW_WARP ? "__syncwarp();" : "__syncthreads();");
+    if (waited)
+        print_row_barrier(n);
 }
 
 static const char *own_columns(const MwCudaNest *n)
@@ -362,6 +387,7 @@ static void print_shared(MwCudaNest *n)
 {
     MwPrinter *p = &n->p;
     int places = n->group > MW_WARP ? reductions_before(n, p->nest->instrs.count) : 0;
+    places *= has_two_sides(n) ? 2 : 1;
     if (places || n->has_totals)
         mw_print_line(p, "__shared__ double shared[%d][%d];", (int)mw_max(places, 1),
                       n->threads / MW_WARP);
@@ -387,11 +413,15 @@ void mw_cuda_print_rows(MwCudaNest *n)
     mw_print_line(p, "(void)lane;");
     print_sum_arrays(n);
     print_totals_begin(n);
+    if (has_two_sides(n))
+        mw_print_line(p, "int side = 0;");
     mw_cuda_print(n, "for ($index row = group; row < $rows; row += $stride) {\n", holes,
                   MW_COUNT(holes));
     mw_cuda_print_indices(n, "row", 0, p->nest->space.row_dims, 1);
     print_kept_arrays(n);
     print_row(n);
+    if (has_two_sides(n))
+        mw_print_line(p, "side ^= 1;");
     mw_print_close(p);
     print_block_totals(n);
     print_block_sums(n);

@@ -226,6 +226,17 @@ const MwPlanInstr *graph_run_writer(const GraphRun *run, int i)
     return &program->instrs[writer];
 }
 
+int graph_run_row_barriers(const GraphRun *run)
+{
+    const char *row = strstr(run->plan->kernel_source, "\n    for (int row = ");
+    const char *end = row ? strstr(row, "\n    }\n") : NULL;
+    int count = 0;
+    ck_assert_ptr_nonnull(end);
+    while ((row = strstr(row + 1, "__syncthreads();")) && row < end)
+        count++;
+    return count;
+}
+
 double graph_run_error(const GraphRun *run, int i)
 {
     const MwGraph *graph = run->test.graph;

@@ -39,6 +39,10 @@ void graph_run_step(GraphRun *run);
  * more. */
 const MwPlanInstr *graph_run_writer(const GraphRun *run, int i);
 
+/* The barriers at which all threads of a block wait for each row, in the first printed function of
+ * CUDA C that goes over rows. */
+int graph_run_row_barriers(const GraphRun *run);
+
 /* The greatest error of output i, relative to the greater of the wanted value and 1; infinite where
  * one is NaN and the other is not. */
 double graph_run_error(const GraphRun *run, int i);

@@ -297,6 +297,18 @@ START_TEST(the_backward_takes_what_the_forward_need_not_do)
 }
 END_TEST
 
+/* For the maximum and the sum; before the row is written over, as one thread picks of it what
+ * another writes; and after. */
+START_TEST(rows_wait_where_they_are_written_over)
+{
+    Case c = {.run = graph_run_new(graph_backend_count - 1)};
+    add_long_rows(&c);
+    graph_run_step(&c.run);
+    ck_assert_int_eq(graph_run_row_barriers(&c.run), 4);
+    graph_run_free(&c.run);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("phase_join");
@@ -304,6 +316,7 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, the_backward_takes_what_the_forward_need_not_do, 0,
                         MW_COUNT(cases) * graph_backend_count);
+    tcase_add_test(tests, rows_wait_where_they_are_written_over);
     suite_add_tcase(suite, tests);
     return run_suite(suite);
 }

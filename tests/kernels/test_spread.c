@@ -120,6 +120,36 @@ START_TEST(every_way_gives_the_numbers)
 }
 END_TEST
 
+/* Rows of several warps: what is reduced at once shares a barrier, and none is needed before the
+ * next row. The last three have more rows than blocks. */
+static const struct {
+    Case of;
+    int barriers;
+} row_cases[] = {
+    {{"rms_norm", "f32[3, 1600]", "eps = 1e-5", F32}, 1},
+    {{"softmax", "f32[3, 1600]", "", F32}, 2},
+    {{"layer_norm", "f32[3, 1600]", "eps = 1e-5", F32}, 2},
+    {{"rms_norm_grad", "f32[3, 1028]; f32[3, 1028]", "eps = 1e-5", F32}, 1},
+    {{"layer_norm_grad", "f32[3, 1028]; f32[3, 1028]", "eps = 1e-5", F32}, 2},
+    {{"rms_norm", "f32[2000, 260]", "eps = 1e-5", F32, true}, 1},
+    {{"rms_norm_grad", "f32[2000, 260]; f32[2000, 260]", "eps = 1e-5", F32, true}, 1},
+    {{"layer_norm_grad", "f32[2000, 260]; f32[2000, 260]", "eps = 1e-5", F32, true}, 2},
+};
+
+START_TEST(threads_of_a_row_wait_no_more_than_they_must)
+{
+    setenv("MW_SHIM_ORDER", orders[_i % ORDERS], 1);
+    GraphRun run = graph_run_new(graph_backend_count - 1);
+    const Case *of = &row_cases[_i / ORDERS].of;
+    add_case(&run, of);
+    graph_run_step(&run);
+    ck_assert_int_eq(graph_run_row_barriers(&run), row_cases[_i / ORDERS].barriers);
+    for (int k = 0; k <= of->sums; k++)
+        ck_assert_double_le(graph_run_error(&run, k), of->tolerance);
+    graph_run_free(&run);
+}
+END_TEST
+
 static MwValueId turned_input(GraphRun *run, const char *type)
 {
     MwAttr perm = mw_attr_ints(MW_ATTR_PERM, (int64_t[]){0, 2, 1}, 3);
@@ -157,6 +187,8 @@ int main(void)
     tcase_set_timeout(tests, 120);
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, every_way_gives_the_numbers, 0, ORDERS);
+    tcase_add_loop_test(tests, threads_of_a_row_wait_no_more_than_they_must, 0,
+                        MW_COUNT(row_cases) * ORDERS);
     tcase_add_loop_test(tests, transposes_go_through_shared_memory, 0, ORDERS);
     return run_suite(suite);
 }
