@@ -419,6 +419,11 @@ static Duplication duplicate(const Choice *c)
     for (int v = 0; v < from->form_count; v++)
         d.to->form[v] =
             mw_has_value(from->form[v]) ? d.rewrite.value[from->form[v].index] : from->form[v];
+    for (int i = 0; i < from->copies.count; i++) {
+        MwLegalCopy copy = from->copies.at[i];
+        copy.state = d.rewrite.value[copy.state.index];
+        mw_vec_push(c->arena, &d.to->copies, copy);
+    }
     d.to->loops = mw_loops(c->arena, d.to->graph);
     return d;
 }

@@ -25,13 +25,21 @@ typedef struct {
     MwLayout layout; /* within that storage; the layout of an iota gives the number itself */
 } MwView;
 
+/* A weight in a shorter type, kept from step to step (codegen/legal/legalize_copies.h). */
+typedef struct {
+    MwValueId weight; /* of the local graph */
+    MwValueId state;
+    int assign; /* of the local graph: the one that gives the weight its new value */
+} MwLegalCopy;
+
 typedef struct {
     MwGraph *graph;
     const MwBackendInfo *backend; /* the devices that run it */
     MW_VEC(MwView) views;         /* [values] */
     MwValueId *form; /* [values of the local graph] the legal value that replaces it, if any */
     int form_count;
-    MwLoops loops;          /* of the graph */
+    MwLoops loops; /* of the graph */
+    MW_VEC(MwLegalCopy) copies;
     MW_VEC(int32_t) source; /* [nodes] index of the local node that the node is made from */
 } MwLegal;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/legal/legalize.h"
 
+#include "codegen/legal/legalize_copies.h"
 #include "codegen/legal/legalize_onto.h"
 #include "codegen/legal/library.h"
 
@@ -52,7 +53,7 @@ static void legalize_node(MwLegalizer *l, const MwNode *node)
     MwValueId *results = &l->rewrite.value[node->first_result];
     mw_rewrite_at(&l->rewrite, node);
     l->name = l->rewrite.from->values.at[node->first_result].name;
-    if (mw_legal_onto(l, node, results))
+    if (mw_legal_onto(l, node, results) || mw_legal_copy_of_weight(l, node, results))
         return;
     MwValueId *operands = mw_rewrite_operands(&l->rewrite, taker);
     if (taker != node) {
@@ -120,12 +121,14 @@ static void make_room(MwLegalizer *l, int values)
     mw_vec_reserve(l->scratch, &l->forms, room);
 }
 
-MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *backend)
+MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *backend,
+                     bool keeps_copies)
 {
     MwLegalizer l = {.rewrite = mw_rewrite_begin_in(arena, local), .scratch = mw_arena_new()};
     bool *needed = find_needed(l.scratch, local);
     const MwOnto onto = mw_legal_find_onto(l.scratch, local);
     l.onto = &onto;
+    l.kept_assign = keeps_copies ? mw_legal_find_copies(l.scratch, local) : NULL;
     l.legal = MW_NEW(arena, MwLegal, 1);
     l.legal->graph = l.rewrite.to;
     l.legal->backend = backend;
@@ -138,6 +141,8 @@ MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *
     }
     l.name = NULL;
     mw_rewrite_finish(&l.rewrite);
+    mw_legal_update_copies(&l);
+    l.name = NULL;
     store_ends(&l);
     l.legal->form = l.rewrite.value;
     l.legal->form_count = local->values.count;

@@ -6,7 +6,9 @@
 #include "codegen/legal/legal.h"
 
 /* The legal graph of `local`, in `arena`. Nodes that no result of the program depends on are left
- * out. */
-MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *backend);
+ * out. With `keeps_copies` weights that the update gives new values are kept in the shorter types
+ * that they are cast to, too, which takes memory over the whole step. */
+MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *backend,
+                     bool keeps_copies);
 
 #endif

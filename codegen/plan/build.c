@@ -172,7 +172,13 @@ static void lower_kernels(const Builder *b, MwStageBuilder *s)
             s->calls[u] = lower_kernel(b, s, &lower, u);
 }
 
-static void prepare_stage(Builder *b, int index, bool gathers_ahead, MwMeshStorage *storage,
+/* What takes memory to save time. */
+typedef struct {
+    bool gathers_ahead; /* of weights */
+    bool keeps_copies;  /* of weights in shorter types */
+} Spending;
+
+static void prepare_stage(Builder *b, int index, const Spending *spending, MwMeshStorage *storage,
                           MwPlanMesh *mesh)
 {
     MwStageBuilder *s = &b->stages[index];
@@ -182,11 +188,11 @@ static void prepare_stage(Builder *b, int index, bool gathers_ahead, MwMeshStora
                           .stage = &b->compilation->stages[index],
                           .flight = mw_staging_flight(staging_of(b), index),
                           .mesh = mesh};
-    s->legal = mw_legalize(b->work, s->stage->local->graph, b->backend);
+    s->legal = mw_legalize(b->work, s->stage->local->graph, b->backend, spending->keeps_copies);
     s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal, s->flight.backward_follows));
     const MwCostModel model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh);
     s->order = mw_order_units(s->legal, s->units);
-    mw_order_buckets(s->legal, s->units, &model, gathers_ahead, &s->order);
+    mw_order_buckets(s->legal, s->units, &model, spending->gathers_ahead, &s->order);
     MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
     s->storage = mw_storage_plan(storage, &live);
     lower_kernels(b, s);
@@ -254,15 +260,19 @@ static void build_stage(Builder *b, int index)
 }
 
 /* The buffers of a mesh, with their places. */
-static MwMeshStorage build_storage(Builder *b, int index, bool gathers_ahead, MwPlanMesh *mesh)
+static MwMeshStorage build_storage(Builder *b, int index, const Spending *spending,
+                                   MwPlanMesh *mesh)
 {
     MwMeshStorage storage = {.arena = b->work};
     const MwStaging *staging = staging_of(b);
     for (int s = index; s < staging->stage_count; s += staging->mesh_count)
-        prepare_stage(b, s, gathers_ahead, &storage, mesh);
+        prepare_stage(b, s, spending, &storage, mesh);
     mw_storage_place(&storage, b->backend->overlaps, mw_device_bytes(b->compilation));
     return storage;
 }
+
+/* As far as memory allows, in this order. */
+static const Spending spendings[] = {{true, true}, {true, false}, {false, false}};
 
 static void build_mesh(Builder *b, int index)
 {
@@ -272,9 +282,12 @@ static void build_mesh(Builder *b, int index)
     *mesh = (MwPlanMesh){.shape = b->compilation->stages[index].local->mesh,
                          .first_rank = staging_of(b)->meshes[index].first_device};
     make_room(b, index, mesh);
-    MwMeshStorage storage = build_storage(b, index, true, mesh);
-    if (limit_bytes && storage.arena_bytes > limit_bytes)
-        storage = build_storage(b, index, false, mesh);
+    MwMeshStorage storage = {0};
+    for (int i = 0; i < MW_COUNT(spendings); i++) {
+        storage = build_storage(b, index, &spendings[i], mesh);
+        if (!limit_bytes || storage.arena_bytes <= limit_bytes)
+            break;
+    }
     build_buffers(b, &storage, mesh);
     for (int s = index; s < staging_of(b)->stage_count; s += stages)
         build_stage(b, s);

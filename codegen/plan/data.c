@@ -140,28 +140,47 @@ static bool accumulates(const MwGraph *graph, MwValueId target)
     return false;
 }
 
+/* The part of the plan for a weight or state of the local graph. */
+static MwPlanWeight weight_of(const MwStageBuilder *s, MwValueId value)
+{
+    const MwGraph *graph = s->stage->local->graph;
+    const MwNode *node = mw_value_node(graph, value);
+    const char *name = mw_value(graph, value)->name;
+    MwTensor global;
+    const MwTensor *held = global_tensor(s, value);
+    const bool is_padded = find_padding(s, name, false, held, &global);
+    return (MwPlanWeight){.name = name,
+                          .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
+                          .global = global,
+                          .is_padded = is_padded,
+                          .padded = *held,
+                          .spec = spec_of(s, value),
+                          .init = init_of(mw_node_text(node, MW_ATTR_INIT)),
+                          .init_value = mw_node_float(node, MW_ATTR_VALUE),
+                          .is_state = node->op == MW_OP_STATE,
+                          .reset_each_step = accumulates(graph, value)};
+}
+
+static MwPlanWeight copy_of(const MwStageBuilder *s, const MwLegalCopy *copy)
+{
+    const MwValue *state = mw_value(mw_stage_builder_graph(s), copy->state);
+    MwPlanWeight weight = weight_of(s, copy->weight);
+    weight.copy_of = weight.name;
+    weight.name = state->name;
+    weight.buffer = mw_stage_builder_buffer(s, copy->state);
+    weight.global.type = weight.padded.type = state->tensor.type;
+    weight.is_state = weight.is_copy = true;
+    return weight;
+}
+
 void mw_stage_builder_weights(const MwStageBuilder *s)
 {
     const MwGraph *graph = s->stage->local->graph;
-    for (int n = 0; n < graph->nodes.count; n++) {
-        const MwNode *node = &graph->nodes.at[n];
-        if (node->op != MW_OP_WEIGHT && node->op != MW_OP_STATE)
-            continue;
-        MwValueId value = mw_node_result(graph, (MwNodeId){n}, 0);
-        const char *name = mw_value(graph, value)->name;
-        MwTensor global;
-        const MwTensor *held = global_tensor(s, value);
-        const bool is_padded = find_padding(s, name, false, held, &global);
-        s->mesh->weights[s->mesh->weight_count++] =
-            (MwPlanWeight){.name = name,
-                           .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
-                           .global = global,
-                           .is_padded = is_padded,
-                           .padded = *held,
-                           .spec = spec_of(s, value),
-                           .init = init_of(mw_node_text(node, MW_ATTR_INIT)),
-                           .init_value = mw_node_float(node, MW_ATTR_VALUE),
-                           .is_state = node->op == MW_OP_STATE,
-                           .reset_each_step = accumulates(graph, value)};
-    }
+    MwPlanMesh *mesh = s->mesh;
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].op == MW_OP_WEIGHT || graph->nodes.at[n].op == MW_OP_STATE)
+            mesh->weights[mesh->weight_count++] =
+                weight_of(s, mw_node_result(graph, (MwNodeId){n}, 0));
+    for (int i = 0; i < s->legal->copies.count; i++)
+        mesh->weights[mesh->weight_count++] = copy_of(s, &s->legal->copies.at[i]);
 }

@@ -153,6 +153,21 @@ static void check_output(const MwCheck *check, const MwPlanOutput *output)
         check_micro_batch(check, data);
 }
 
+/* A copy is a state that is like a weight of the mesh but for its type. */
+static void check_copy(const MwCheck *check, const MwPlanWeight *copy)
+{
+    for (int i = 0; i < check->mesh->weight_count; i++) {
+        const MwPlanWeight *weight = &check->mesh->weights[i];
+        if (!weight->is_state && strcmp(weight->name, copy->copy_of) == 0 &&
+            mw_tensor_same_shape(&weight->global, &copy->global) &&
+            mw_spec_equal(weight->spec, copy->spec) && weight->init == copy->init &&
+            weight->init_value == copy->init_value && copy->is_state && !copy->reset_each_step)
+            return;
+    }
+    mw_check_error(check, "weight '%s' is a copy of '%s', but there is no such weight, split so",
+                   copy->name, copy->copy_of);
+}
+
 static void check_weight(const MwCheck *check, const MwPlanWeight *weight)
 {
     const MwCheckData data = {.label = {"weight", weight->name},
@@ -163,6 +178,8 @@ static void check_weight(const MwCheck *check, const MwPlanWeight *weight)
                                   weight->reset_each_step && weight->init == MW_INIT_ZEROS};
     check_padding(check, data.label, &weight->global, data.global);
     mw_check_data(check, &data);
+    if (weight->is_copy)
+        check_copy(check, weight);
     if ((unsigned)weight->init > MW_INIT_CONSTANT)
         mw_check_error(check, "weight '%s' has no known initial value", weight->name);
     if (weight->buffer >= 0 && weight->buffer < check->mesh->buffer_count &&

@@ -201,7 +201,8 @@ static const char *weights_differ(const void *a, const void *b)
     if (!mw_tensor_equal(&x->global, &y->global))
         return "differ in type or shape";
     return x->init == y->init && x->init_value == y->init_value && x->is_state == y->is_state &&
-                   x->reset_each_step == y->reset_each_step
+                   x->reset_each_step == y->reset_each_step && x->is_copy == y->is_copy &&
+                   strcmp(mw_plan_stored_name(x), mw_plan_stored_name(y)) == 0
                ? NULL
                : "differ in what they are set to";
 }

@@ -55,7 +55,8 @@ static void block_values(MwInit init, uint64_t seed, uint64_t stream, uint64_t b
 void mw_weight_values(const MwPlanWeight *weight, uint64_t seed, int64_t first, int64_t count,
                       void *to)
 {
-    const uint64_t stream = mw_hash_bytes(weight->name, strlen(weight->name));
+    const char *name = mw_plan_stored_name(weight);
+    const uint64_t stream = mw_hash_bytes(name, strlen(name));
     const bool is_plain = weight->init == MW_INIT_ZEROS || weight->init == MW_INIT_ONES;
     const double scale = is_plain ? 1 : weight->init_value;
     double value[4];
@@ -63,7 +64,8 @@ void mw_weight_values(const MwPlanWeight *weight, uint64_t seed, int64_t first, 
         int64_t index = first + i;
         if (i == 0 || index % 4 == 0)
             block_values(weight->init, seed, stream, (uint64_t)index / 4, value);
-        mw_element_put(weight->global.type, to, i, scale * value[index % 4]);
+        const double element = scale * value[index % 4];
+        mw_element_put(weight->global.type, to, i, weight->is_copy ? (float)element : element);
     }
 }
 

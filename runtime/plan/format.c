@@ -103,6 +103,7 @@ static const MwPlanField weight_fields[] = {
     FIELD("init", init, init),
     FIELD("value", number, init_value),
     FIELD("state", flag, is_state),
+    FIELD("copy_of", string, copy_of, PRESENT(is_copy)),
     FIELD("reset_each_step", flag, reset_each_step),
 };
 static const MwPlanRecord weight_record = RECORD("weight", weight_fields);

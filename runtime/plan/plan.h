@@ -198,11 +198,21 @@ typedef struct {
     MwInit init;
     double init_value;
     bool is_state; /* an optimizer state, not a weight */
+    /* The state is the weight `copy_of` in a shorter type, sharded as that is. Steps keep it so; it
+     * is not in checkpoints, and is set with the weight. */
+    bool is_copy;
+    const char *copy_of;
     /* an accumulator: set to its initial value before each step, not in checkpoints */
     bool reset_each_step;
     bool is_padded; /* the devices hold `padded` of it: `global`, and zeros behind it */
     MwTensor padded;
 } MwPlanWeight;
+
+/* The name by which files have what a weight or state is set to, and random numbers are drawn. */
+static inline const char *mw_plan_stored_name(const MwPlanWeight *weight)
+{
+    return weight->is_copy ? weight->copy_of : weight->name;
+}
 
 /* The tensor that the devices hold of an input, output or weight. */
 #define mw_plan_held(data) ((data)->is_padded ? &(data)->padded : &(data)->global)

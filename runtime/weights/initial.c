@@ -93,8 +93,8 @@ static bool load_weight(MwInitialWeights *initial, const MwCheckpointRun *run,
 {
     MwArena *arena = mw_arena_new();
     MwStoredViews views;
-    const bool good = mw_weight_files_find(&initial->files, arena, weight->name, &weight->global,
-                                           &views, fault) &&
+    const bool good = mw_weight_files_find(&initial->files, arena, mw_plan_stored_name(weight),
+                                           &weight->global, &views, fault) &&
                       (views.count == 0 || mw_weight_load(run, weight, initial->files.store,
                                                           views.at, views.count, fault));
     mw_arena_free(&arena);
@@ -106,8 +106,10 @@ bool mw_initial_weights_load(MwInitialWeights *initial, const MwCheckpointRun *r
     const MwPlanMesh *mesh = mw_executor_mesh(run->executor);
     for (int w = 0; w < mesh->weight_count; w++) {
         const MwPlanWeight *weight = &mesh->weights[w];
-        if (!weight->reset_each_step && !mw_named_weights_is_optimizers(&initial->needed, weight) &&
-            !load_weight(initial, run, weight, fault))
+        const bool is_set =
+            weight->is_copy ||
+            (!weight->reset_each_step && !mw_named_weights_is_optimizers(&initial->needed, weight));
+        if (is_set && !load_weight(initial, run, weight, fault))
             return false;
     }
     return true;

@@ -27,12 +27,13 @@ static bool load_from_checkpoint(const MwCheckpointRun *run, MwStore *store, MwF
     const MwPlanMesh *mesh = mw_executor_mesh(run->executor);
     for (int w = 0; w < mesh->weight_count; w++) {
         const MwPlanWeight *weight = &mesh->weights[w];
-        const int stored = weight->reset_each_step ? -1 : mw_store_find(store, weight->name);
+        const char *name = mw_plan_stored_name(weight);
+        const int stored = weight->reset_each_step ? -1 : mw_store_find(store, name);
         const MwStoredView view = mw_stored_view_same(stored, mw_tensor_elements(&weight->global));
         if (weight->reset_each_step)
             continue;
         if (stored < 0)
-            return mw_fault_set(fault, "the checkpoint has no %s", weight->name);
+            return mw_fault_set(fault, "the checkpoint has no %s", name);
         if (!mw_weight_load(run, weight, store, &view, 1, fault))
             return false;
     }

@@ -27,7 +27,7 @@ MwNamedWeights mw_named_weights(MwArena *arena, const MwPlan *plan)
         const MwPlanMesh *mesh = &plan->meshes[m];
         for (int w = 0; w < mesh->weight_count; w++) {
             const MwPlanWeight *weight = &mesh->weights[w];
-            if (!weight->reset_each_step)
+            if (!weight->reset_each_step && !weight->is_copy)
                 mw_vec_push(arena, &all, ((Found){{weight->name, mesh, weight}, all.count}));
         }
     }

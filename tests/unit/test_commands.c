@@ -2,7 +2,8 @@
 /* The order of a step: of gpt, split over the batch, gradients are summed over the devices while
  * the backward goes on, where the device does both at once, and after it where it does not; and the
  * keys of a ring travel while others are attended to. The gradient of a table that is looked up and
- * multiplied by is added up in one place. */
+ * multiplied by is added up in one place; and the update stores weights in bf16 where products take
+ * them so. */
 #include "runtime/check/check.h"
 #include "runtime/exec/commands.h"
 #include "runtime/plan/routine.h"
@@ -23,6 +24,7 @@ typedef struct {
     const char *path, *mesh, *backend;
     const MwDefine *defines;
     int define_count;
+    bool in_bf16;
     MwCompileOptions options;
 } Case;
 
@@ -36,6 +38,8 @@ static MwPlan *plan_of(const Case *c)
     compilation.cluster = &cluster;
     compilation.graph =
         mw_graph_load(arena, mw_interner_new(arena), c->path, c->defines, c->define_count, diags);
+    if (compilation.graph && c->in_bf16)
+        compilation.graph->precision = MW_BF16;
     MwPipelineOptions pipeline = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT};
     bool good = compilation.graph && mw_pipeline_run(&compilation, &pipeline, diags);
     MwPlan *plan = good ? mw_plan_build(&compilation, "gpt.graph", diags) : NULL;
@@ -286,6 +290,62 @@ START_TEST(rows_are_added_to_the_gradient_of_a_product)
 }
 END_TEST
 
+/* Says whether a step casts weights before the update. */
+static bool casts_weights(const MwPlan *plan)
+{
+    const MwPlanMesh *mesh = &plan->meshes[0];
+    const MwPlanProgram *forward = &mesh->programs[mesh->tasks[0].program];
+    for (int i = 0; i < forward->instr_count; i++)
+        for (int k = 0; k < forward->instrs[i].operand_count; k++)
+            if (ends_in(mw_plan_instr_name(plan, &forward->instrs[i]), "_cast") &&
+                mesh->buffers[forward->instrs[i].operands[k].buffer].persistent)
+                return true;
+    return false;
+}
+
+/* With copies that fill `memory_bytes`, or without a limit. */
+static const MwPlan *plan_half(const char *backend, int64_t memory_bytes)
+{
+    static const MwDefine defines[] = {{"layers", "2"}, {"batch", "4"},   {"seq", "16"},
+                                       {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
+    return plan_of(
+        &(Case){.path = SOURCE_ROOT "/models/gpt.graph",
+                .mesh = "1",
+                .backend = backend,
+                .defines = defines,
+                .define_count = MW_COUNT(defines),
+                .in_bf16 = true,
+                .options = {.stages = 1, .micro_batches = 1, .memory_bytes = memory_bytes}});
+}
+
+START_TEST(the_update_stores_weights_in_bf16_too)
+{
+    const char *backend = _i ? "cpu" : "cuda";
+    const MwPlan *plan = plan_half(backend, 0);
+    const MwPlanMesh *mesh = &plan->meshes[0];
+    const MwPlanProgram *update = &mesh->programs[mesh->tasks[mesh->task_count - 1].program];
+    int copies = 0, stored = 0;
+    ck_assert(!casts_weights(plan));
+    for (int i = 0; i < mesh->weight_count; i++) {
+        const MwPlanWeight *weight = &mesh->weights[i];
+        int at[2];
+        if (!weight->is_copy)
+            continue;
+        copies++;
+        ck_assert(weight->is_state && weight->global.type == MW_BF16);
+        ck_assert(mesh->buffers[weight->buffer].persistent);
+        ck_assert_int_eq(writers_of(update, weight->buffer, at, 2), 1);
+        stored += ends_in(mw_plan_instr_name(plan, &update->instrs[at[0]]), "_cast_adamw");
+    }
+    ck_assert_int_eq(copies, 2 * 8 + 1); /* of products and biases, and wte */
+    ck_assert_int_eq(stored, copies);
+    const MwPlan *less = plan_half(backend, mesh->arena_bytes - 1);
+    ck_assert(casts_weights(less));
+    for (int i = 0; i < less->meshes[0].weight_count; i++)
+        ck_assert(!less->meshes[0].weights[i].is_copy);
+}
+END_TEST
+
 static void setup(void)
 {
     arena = mw_arena_new();
@@ -307,6 +367,7 @@ int main(void)
     tcase_add_loop_test(tests, where_collectives_block_the_plans_order_holds, 0, 2);
     tcase_add_loop_test(tests, keys_travel_while_others_are_attended_to, 0, 2);
     tcase_add_loop_test(tests, rows_are_added_to_the_gradient_of_a_product, 0, 4);
+    tcase_add_loop_test(tests, the_update_stores_weights_in_bf16_too, 0, 2);
     tcase_add_test(tests, results_of_sums_have_memory_early_if_there_is_enough);
     return run_suite(suite);
 }

@@ -477,6 +477,27 @@ START_TEST(weights_are_the_same_in_every_piece)
 }
 END_TEST
 
+/* A copy is the weight, rounded to its type as a cast does. */
+START_TEST(copies_are_rounded_weights)
+{
+    enum { COUNT = 4000 };
+    static const MwPlanWeight weight = {
+        .name = "w", .global = {MW_F32, 1, {COUNT}}, .init = MW_INIT_NORMAL, .init_value = 0.02};
+    MwPlanWeight copy = weight;
+    copy.name = "w.bf16";
+    copy.copy_of = "w";
+    copy.is_state = copy.is_copy = true;
+    copy.global.type = MW_BF16;
+    float values[COUNT];
+    uint16_t halves[COUNT], rounded[COUNT];
+    mw_weight_values(&weight, 3, 0, COUNT, values);
+    mw_weight_values(&copy, 3, 0, COUNT, halves);
+    for (int i = 0; i < COUNT; i++)
+        mw_element_put(MW_BF16, rounded, i, values[i]);
+    ck_assert_mem_eq(halves, rounded, sizeof halves);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("feed");
@@ -501,5 +522,6 @@ int main(void)
     tcase_add_test(tests, integers_of_64_bits_stay_exact);
     tcase_add_test(tests, arrays_are_written_as_they_are_read);
     tcase_add_test(tests, weights_are_the_same_in_every_piece);
+    tcase_add_test(tests, copies_are_rounded_weights);
     return run_suite(suite);
 }

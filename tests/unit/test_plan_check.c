@@ -90,6 +90,7 @@ BREAK(input_twice, good->mesh->inputs[1].name = "x")
 BREAK(weight_elsewhere, good->mesh->weights[0].buffer = SAMPLE_PRED)
 BREAK(weight_fleeting, good->buffers[SAMPLE_W].persistent = false)
 BREAK(weight_init, good->mesh->weights[0].init = 17)
+BREAK(weight_copy, good->mesh->weights[0].is_copy = true; good->mesh->weights[0].copy_of = "v")
 BREAK(weight_partial, good->mesh->weights[0].spec = mw_spec_with_partial((MwSpec){0}, 1, 0))
 BREAK(weight_padding, good->mesh->weights[0].is_padded = true;
       good->mesh->weights[0].padded = good->mesh->weights[0].global;
@@ -346,6 +347,7 @@ static const struct {
     {weight_elsewhere, "weight 'w' is in buffer 5, which is not persistent"},
     {weight_fleeting, "weight 'w' is in buffer 0, which is not persistent"},
     {weight_init, "weight 'w' has no known initial value"},
+    {weight_copy, "weight 'w' is a copy of 'v', but there is no such weight, split so"},
     {weight_partial, "weight 'w': f32[4] cannot be split as [R] +P0"},
     {weight_padding, "weight 'w' is f32[5], which cannot be padded to f32[4]"},
     {loss_nowhere, "metric 'loss' is in buffer 99"},

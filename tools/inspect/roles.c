@@ -134,7 +134,7 @@ static bool most_is_split(const MwPlanMesh *mesh, bool states, MwAxes axes)
     for (int i = 0; i < mesh->weight_count; i++) {
         const MwPlanWeight *weight = &mesh->weights[i];
         const int64_t bytes = mw_tensor_bytes(&weight->global);
-        if (weight->is_state != states || weight->reset_each_step)
+        if (weight->is_state != states || weight->reset_each_step || weight->is_copy)
             continue;
         all += bytes;
         split += mw_spec_axes(weight->spec, weight->global.rank) & axes ? bytes : 0;

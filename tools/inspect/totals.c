@@ -67,7 +67,7 @@ const MwPlanWeight *mw_inspect_state_of(const MwPlanMesh *mesh, const MwPlanWeig
     size_t length = strlen(weight->name);
     for (int i = 0; i < mesh->weight_count; i++) {
         const MwPlanWeight *state = &mesh->weights[i];
-        if (!state->is_state || strncmp(state->name, weight->name, length) != 0 ||
+        if (!state->is_state || state->is_copy || strncmp(state->name, weight->name, length) != 0 ||
             state->name[length] != '.' || strchr(state->name + length + 1, '.'))
             continue;
         if (!best || mesh->buffers[state->buffer].bytes < mesh->buffers[best->buffer].bytes)
