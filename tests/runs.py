@@ -170,10 +170,16 @@ def use_torch_python(script, *words):
 def refused(words, status, part, **how):
     """Runs a command that must end with `status` and print `part` once on standard error, in the
     one message that it has; ranks that meet the same fault at once may each print it. `how` are
-    arguments of subprocess.run."""
-    done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          errors="replace", timeout=TIME_LIMIT_S, **how)
+    arguments of subprocess.run.
+
+    On a busy machine Open MPI's mpirun may garble the message by which a rank ends the run, and say
+    so: another rank then ends it with a message of its own. It is run once more then."""
+    for _ in range(2):
+        done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              errors="replace", timeout=TIME_LIMIT_S, **how)
+        if "ORTE_ERROR_LOG: Data unpack" not in done.stderr:
+            break
     messages = [line for line in done.stderr.splitlines()
                 if re.match(r"meshwright([ -]\w+)?: |.*:\d+:\d+: error: ", line)]
     ranks = [re.sub(r"\bdevice \d+: ", "", line.split(": ", 2)[2])
