@@ -12,9 +12,8 @@
 bool mw_fusion_cut_space(const MwFusion *f, MwUnit *unit, int n);
 
 /* Merge unit b into a, or a into b, if that is possible, both of one phase, and change nothing
- * else: the first where
- * both run over the same points, the second also where one runs over the rows, the columns or the
- * whole of the other. */
+ * else: the first where both run over the same points, the second also where one runs over the
+ * rows, the columns or the whole of the other. */
 void mw_fusion_merge_points(MwFusion *f, int a, int b);
 void mw_fusion_merge_levels(MwFusion *f, int a, int b);
 /* Merges a, of an earlier phase, and b as the last one does; the result runs in the phase of b.

@@ -77,28 +77,29 @@ static void embedding_grad(const Eval *e)
     }
 }
 
-static void put_rows(const Eval *e)
+/* The table, with rows in the place of those of the ids, or added to them. */
+static void change_rows(const Eval *e, bool adds)
 {
     const MwTensor *table = eval_out(e, 0);
     const int64_t width = table->dim[1];
     memcpy(e->out[0], e->in[0], sizeof(double) * (size_t)mw_tensor_elements(table));
     for (int64_t i = 0; i < mw_tensor_elements(eval_in(e, 1)); i++) {
         int64_t row = local_row(e, table, 0, e->in[1][i]);
-        for (int64_t w = 0; row >= 0 && w < width; w++)
-            e->out[0][row * width + w] = e->in[2][i * width + w];
+        for (int64_t w = 0; row >= 0 && w < width; w++) {
+            double *to = &e->out[0][row * width + w];
+            *to = (adds ? *to : 0) + e->in[2][i * width + w];
+        }
     }
+}
+
+static void put_rows(const Eval *e)
+{
+    change_rows(e, false);
 }
 
 static void add_rows(const Eval *e)
 {
-    const MwTensor *table = eval_out(e, 0);
-    const int64_t width = table->dim[1];
-    memcpy(e->out[0], e->in[0], sizeof(double) * (size_t)mw_tensor_elements(table));
-    for (int64_t i = 0; i < mw_tensor_elements(eval_in(e, 1)); i++) {
-        int64_t row = local_row(e, table, 0, e->in[1][i]);
-        for (int64_t w = 0; row >= 0 && w < width; w++)
-            e->out[0][row * width + w] += e->in[2][i * width + w];
-    }
+    change_rows(e, true);
 }
 
 /* An id, or the end of i32 that it lies beyond. */
