@@ -58,7 +58,7 @@ class Run(Iterator[Step]):
     def __next__(self) -> Step:
         try:
             while True:
-                ended = self.process.poll() is not None
+                ended = self.has_ended()
                 step = self.rows.next()
                 if step is not None:
                     return step
@@ -93,18 +93,26 @@ class Run(Iterator[Step]):
 
     def finish(self) -> None:
         """Raises what went wrong, if anything did."""
-        status = self.process.returncode
+        status = self.process.wait()
         if status:
             message = message_of(self.text())
             raise RunError(message or f"{' '.join(self.command)}: exit status {status}", status)
 
     def close(self) -> None:
         """Ends the run if it goes on still, and removes its temporary files."""
-        if self.process.poll() is None:
+        if not self.has_ended():
             self.stop()
+        self.process.poll()
         self.rows.close()
         self.output.close()
         self.folder.cleanup()
+
+    def has_ended(self) -> bool:
+        """Unlike Popen.poll without a lock, which Ctrl-C in the moment after it is taken would leave
+        taken, so that the end of the process is never seen."""
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        return (self.process.returncode is not None
+                or os.waitid(os.P_PID, self.process.pid, flags) is not None)
 
     def stop(self) -> None:
         """Interrupts the run, after which all ranks end in their own time. Who does not end is told
