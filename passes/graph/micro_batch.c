@@ -211,19 +211,27 @@ static void emit_input(MicroBatch *m, const MwNode *node)
         mw_node_result(m->rewrite.to, mw_build_node(m->rewrite.to, &spec), 0);
 }
 
+/* Whether a value of the new graph is the greatest of absolute values. */
+static bool is_greatest_size(const MwGraph *to, MwValueId value)
+{
+    const MwNode *maker = mw_value_node(to, value);
+    return maker->op == MW_OP_REDUCE_MAX && mw_value_node(to, maker->operands[0])->op == MW_OP_ABS;
+}
+
 /* The sum of `value` over all micro-batches, in f32 if the value is a float of 16 bits; or the
- * greatest. */
+ * greatest. It begins with zeros where these change nothing, since a device sets those itself. */
 static MwValueId accumulate(MicroBatch *m, MwValueId value, MwMicroKind kind)
 {
     const bool is_sum = kind == MW_MICRO_PARTIAL;
     MwGraph *to = m->rewrite.to;
+    const bool is_zero = is_sum || is_greatest_size(to, value);
     MwTensor tensor = *mw_value_tensor(to, value);
     const char *name = mw_value(to, value)->name;
     if (is_sum && mw_type_is_half(tensor.type))
         tensor.type = MW_F32;
     const MwAttr attrs[] = {
-        mw_attr_text(MW_ATTR_INIT, mw_intern(to->interner, is_sum ? "zeros" : "constant")),
-        mw_attr_float(MW_ATTR_VALUE, is_sum ? 0 : -(double)FLT_MAX)};
+        mw_attr_text(MW_ATTR_INIT, mw_intern(to->interner, is_zero ? "zeros" : "constant")),
+        mw_attr_float(MW_ATTR_VALUE, is_zero ? 0 : -(double)FLT_MAX)};
     MwNodeSpec state = {.op = MW_OP_STATE,
                         .attrs = attrs,
                         .attr_count = MW_COUNT(attrs),

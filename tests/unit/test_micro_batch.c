@@ -5,6 +5,7 @@
 #include "tests/unit/model.h"
 #include "tests/unit/support.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -251,6 +252,33 @@ START_TEST(the_train_statement_may_say_how_many)
 }
 END_TEST
 
+/* The first number of the state that accumulates value NAME. */
+static double first_of(const MwGraph *graph, const char *name)
+{
+    for (int v = 0; v < graph->values.count; v++) {
+        const MwNode *node = mw_value_node(graph, (MwValueId){v});
+        if (node->op == MW_OP_STATE && strcmp(graph->values.at[v].name, name) == 0)
+            return strcmp(mw_node_text(node, MW_ATTR_INIT), "zeros") == 0
+                       ? 0
+                       : mw_node_float(node, MW_ATTR_VALUE);
+    }
+    ck_abort_msg("there is no %s", name);
+}
+
+/* A device sets zeros itself, so that a step that begins with them can be captured. */
+START_TEST(greatest_sizes_begin_with_zeros)
+{
+    TestModel model = test_model_new(MODEL("input x: f32[4, 3]\n"
+                                           "output most = max(x, axis = 0)\n"
+                                           "output far = max(abs(x), axis = 0)\n"),
+                                     2, MW_PASS_micro_batch);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    ck_assert(first_of(model.compilation.graph, "most.so_far") == -FLT_MAX);
+    ck_assert(first_of(model.compilation.graph, "far.so_far") == 0);
+    test_model_free(&model);
+}
+END_TEST
+
 /* On 2 micro-batches. */
 static const struct {
     const char *text, *says;
@@ -352,6 +380,7 @@ int main(void)
     tcase_add_test(tests, everything_on_the_batch_is_cut);
     tcase_add_test(tests, a_whole_split_is_cut_once);
     tcase_add_test(tests, the_train_statement_may_say_how_many);
+    tcase_add_test(tests, greatest_sizes_begin_with_zeros);
     tcase_add_loop_test(tests, what_needs_the_whole_batch_is_refused, 0, MW_COUNT(refusals));
     return run_suite(suite);
 }
