@@ -138,20 +138,41 @@ static bool is_gradient_of(const MwGraph *graph, const MwNode *node, const MwNod
     return false;
 }
 
+/* The products of the forward phase that take a value. They are as many in all as products have
+ * operands. */
+typedef struct {
+    MW_VEC(int32_t) nodes;
+} Takers;
+
+static Takers *find_takers(const MwGraph *graph, const bool *is_product)
+{
+    Takers *takers = MW_NEW(graph->arena, Takers, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++)
+        for (int k = 0; k < 2 && is_product[n]; k++)
+            mw_vec_push(graph->arena, &takers[graph->nodes.at[n].operands[k].index].nodes, n);
+    return takers;
+}
+
+static bool is_gradient(const MwGraph *graph, const Takers *takers, const MwNode *node)
+{
+    bool is_one = false;
+    for (int k = 0; k < 2; k++) {
+        const Takers *of = &takers[node->operands[k].index];
+        for (int i = 0; i < of->nodes.count && !is_one; i++)
+            is_one = is_gradient_of(graph, node, &graph->nodes.at[of->nodes.at[i]]);
+    }
+    return is_one;
+}
+
 static const bool *find_products(const MwGraph *graph)
 {
     const MwLoops loops = mw_loops(graph->arena, graph);
     bool *is_product = MW_NEW(graph->arena, bool, graph->nodes.count);
-    MW_VEC(int) forward = {0};
     find_forward(graph, &loops, is_product);
+    const Takers *takers = find_takers(graph, is_product);
     for (int n = 0; n < graph->nodes.count; n++)
-        if (is_product[n])
-            mw_vec_push(graph->arena, &forward, n);
-    for (int n = 0; n < graph->nodes.count; n++)
-        for (int i = 0; i < forward.count && !is_product[n]; i++)
-            is_product[n] =
-                graph->nodes.at[n].phase == MW_PHASE_BACKWARD && could_take(graph, &loops, n) &&
-                is_gradient_of(graph, &graph->nodes.at[n], &graph->nodes.at[forward.at[i]]);
+        if (graph->nodes.at[n].phase == MW_PHASE_BACKWARD && could_take(graph, &loops, n))
+            is_product[n] = is_gradient(graph, takers, &graph->nodes.at[n]);
     return is_product;
 }
 
