@@ -16,6 +16,7 @@
 #include "runtime/cuda/fastest.h"
 #include "runtime/cuda/gemm_batches.h"
 #include "runtime/cuda/gemm_epilogue.h"
+#include "runtime/cuda/gemm_plan.h"
 #include "runtime/exec/choices.h"
 
 #include <math.h>
@@ -531,47 +532,6 @@ bool mw_cuda_gemm_tune(MwCudaGemm *gemm, MwRoutine routine, void *const *operand
 
 /* ---- Creation and destruction ---- */
 
-static bool is_product(const MwPlanInstr *instr)
-{
-    return instr->kind == MW_INSTR_ROUTINE && mw_gemm_extras((MwRoutine)instr->target) != NULL;
-}
-
-static bool is_fp8_product(const MwPlanInstr *instr)
-{
-    return is_product(instr) && mw_type_is_fp8((MwType)instr->args[MW_GEMM_TYPE].i);
-}
-
-/* Instructions of which `counts` is true. */
-static int count_products(const MwPlan *plan, bool (*counts)(const MwPlanInstr *instr))
-{
-    int count = 0;
-    for (int m = 0; m < plan->mesh_count; m++)
-        for (int p = 0; p < plan->meshes[m].program_count; p++)
-            for (int i = 0; i < plan->meshes[m].programs[p].instr_count; i++)
-                count += counts(&plan->meshes[m].programs[p].instrs[i]);
-    return count;
-}
-
-/* Whether the current GPU multiplies what the plan has it multiply. */
-static bool check_gpu(const MwPlan *plan, MwFault *fault)
-{
-    int gpu, major, minor;
-    if (count_products(plan, is_fp8_product) == 0)
-        return true;
-    if (!MW_CUDA_CALL(fault, cudaGetDevice, &gpu) ||
-        !MW_CUDA_CALL(fault, cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor,
-                      gpu) ||
-        !MW_CUDA_CALL(fault, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor,
-                      gpu))
-        return false;
-    return 10 * major + minor >= MW_CUDA_FP8_CAPABILITY ||
-           mw_fault_set(fault,
-                        "device %d: precision fp8 needs GPUs of compute capability %d.%d or later, "
-                        "and this one is of %d.%d",
-                        gpu, MW_CUDA_FP8_CAPABILITY / 10, MW_CUDA_FP8_CAPABILITY % 10, major,
-                        minor);
-}
-
 MwCudaGemm *mw_cuda_gemm_new(MwArena *arena, const MwPlan *plan, cudaStream_t stream,
                              MwChoices *choices, MwFault *fault)
 {
@@ -581,9 +541,9 @@ MwCudaGemm *mw_cuda_gemm_new(MwArena *arena, const MwPlan *plan, cudaStream_t st
     gemm->arena = arena;
     gemm->stream = stream;
     gemm->choices = choices;
-    gemm->capacity = (int)mw_max(LEAST, 4 * (int64_t)count_products(plan, is_product));
+    gemm->capacity = (int)mw_max(LEAST, 4 * (int64_t)mw_cuda_product_count(plan));
     gemm->known = MW_NEW(arena, Known, gemm->capacity);
-    if (!check_gpu(plan, fault) || !mw_cublaslt_load(fault) ||
+    if (!mw_cuda_takes_products(plan, fault) || !mw_cublaslt_load(fault) ||
         !CALL(cublasLtCreate, &gemm->handle) ||
         !MW_CUDA_CALL(fault, cudaMalloc, &gemm->workspace, MW_CUDA_GEMM_WORKSPACE))
         mw_cuda_gemm_free(&gemm);
