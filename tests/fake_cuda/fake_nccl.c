@@ -10,6 +10,7 @@
  * Memory that is registered is of the GPU, is deregistered before the communicator ends and freed
  * after that; in a call either all ranks have what is registered or none has, at the same offset of
  * it. FAKE_NCCL_VERSION is the version of the library. */
+#include "tests/fake_cuda/fake_registered.h"
 #include "tests/fake_cuda/fake_streams.h"
 
 #include "base/clock.h"
@@ -26,7 +27,7 @@
 /* The tags of each communicator, above those of the runtime. */
 enum { FIRST_TAG = 1 << 20, TAGS = 4, TAG_HELLO = 0, TAG_TABLE = 1, TAG_DATA = 2, TAG_PLACES = 3 };
 enum { MOST_BLOCKS = 32 /* of a kernel */, GPU_BLOCKS = 108 };
-enum { MOST_RANKS = 64, MOST_COMMS = 1024, MOST_REGISTERED = 8 };
+enum { MOST_RANKS = 64, MOST_COMMS = 1024 };
 
 typedef enum { SEND, RECEIVE, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, KINDS } Kind;
 
@@ -64,11 +65,6 @@ typedef struct {
 } Batch;
 
 typedef struct {
-    char *memory; /* NULL: it was deregistered */
-    size_t bytes;
-} Registered;
-
-typedef struct {
     int world, number; /* of the rank that made the id, and of its ids */
 } Id;
 
@@ -89,7 +85,7 @@ struct ncclComm {
     ncclResult_t error;
     const char *why;                      /* of the last error; NULL: there is no more to say */
     bool is_connected[MOST_RANKS][KINDS]; /* by peer, or by size */
-    Registered registered[MOST_REGISTERED];
+    FakeRegistered registered;
 };
 
 /* How long a communicator takes to end. */
@@ -235,14 +231,6 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     return ncclInProgress;
 }
 
-static bool has_registered(const struct ncclComm *comm)
-{
-    for (int i = 0; i < MOST_REGISTERED; i++)
-        if (comm->registered[i].memory)
-            return true;
-    return false;
-}
-
 /* Its memory stays, so that later calls of it are seen. */
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
@@ -250,7 +238,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm)
         forbid("ncclCommDestroy of a communicator that was destroyed");
     if (comm->finalized_s == 0 || mw_clock_s() - comm->finalized_s <= END_S)
         forbid("ncclCommDestroy of a communicator that has not ended");
-    if (has_registered(comm))
+    if (fake_registered_count(&comm->registered))
         forbid("ncclCommDestroy of a communicator with registered memory");
     comm->is_destroyed = true;
     return ncclSuccess;
@@ -273,7 +261,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
     if (!comm)
         return ncclSuccess;
     comm->is_aborted = true;
-    memset(comm->registered, 0, sizeof comm->registered);
+    comm->registered = (FakeRegistered){0};
     while (is_held_up())
         nanosleep(&rest, NULL);
     return ncclSuccess;
@@ -300,9 +288,8 @@ ncclResult_t ncclMemFree(void *memory)
 {
     fake_fault(__func__);
     for (int c = 0; c < group.comm_count; c++)
-        for (int i = 0; i < MOST_REGISTERED; i++)
-            if (group.comms[c]->registered[i].memory == memory)
-                forbid("ncclMemFree of memory that is registered");
+        if (fake_registered_has(&group.comms[c]->registered, memory))
+            forbid("ncclMemFree of memory that is registered");
     fake_drain_all();
     fake_memory_free(memory, FAKE_OF_NCCL);
     return ncclSuccess;
@@ -311,7 +298,6 @@ ncclResult_t ncclMemFree(void *memory)
 ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes, void **handle)
 {
     const FakeFault fault = fake_fault(__func__);
-    Registered *at = comm->registered;
     if (fault != FAKE_GOOD || comm->held || comm->phase != 2)
         return ncclInvalidUsage;
     if (!fake_is_memory(memory, bytes))
@@ -319,40 +305,22 @@ ncclResult_t ncclCommRegister(const ncclComm_t comm, void *memory, size_t bytes,
     *handle = NULL;
     if (getenv("NCCL_LOCAL_REGISTER") && strcmp(getenv("NCCL_LOCAL_REGISTER"), "0") == 0)
         return ncclSuccess;
-    while (at < comm->registered + MOST_REGISTERED - 1 && at->memory)
-        at++;
-    *at = (Registered){memory, bytes};
-    *handle = at;
+    *handle = fake_registered_add(&comm->registered, memory, bytes);
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommDeregister(const ncclComm_t comm, void *handle)
 {
-    Registered *at = handle;
     fake_fault(__func__);
     if (comm->finalized_s != 0 || comm->held || comm->working > 0)
         forbid("ncclCommDeregister while memory is used, or after that");
-    if (at < comm->registered || at >= comm->registered + MOST_REGISTERED || !at->memory)
-        return ncclInvalidUsage;
-    at->memory = NULL;
-    return ncclSuccess;
-}
-
-/* Where an address is in memory that is registered; -1: it is in none. */
-static int64_t place_of(const struct ncclComm *comm, const char *address)
-{
-    for (int i = 0; i < MOST_REGISTERED; i++) {
-        const Registered *at = &comm->registered[i];
-        if (at->memory && address >= at->memory && address < at->memory + at->bytes)
-            return address - at->memory;
-    }
-    return -1;
+    return fake_registered_remove(&comm->registered, handle) ? ncclSuccess : ncclInvalidUsage;
 }
 
 /* ---- Work ---- */
 
-/* The type of the elements: of several with one type of NCCL, the last. */
-/* Floats of 8 bits, which are moved as bytes, are never combined. */
+/* The type of the elements: of several with one type of NCCL, the last. Floats of 8 bits, which are
+ * moved as bytes, are never combined. */
 static MwType element_type(ncclDataType_t type)
 {
     MwType element = MW_F32;
@@ -396,8 +364,8 @@ static void start_op(Batch *batch, Op *op)
     const int64_t bytes = op->count * type_bytes(op->type);
     const ncclComm_t comm = batch->comm;
     const bool is_message = op->kind == SEND || op->kind == RECEIVE;
-    op->own =
-        (Places){op->from ? place_of(comm, op->from) : -1, op->to ? place_of(comm, op->to) : -1};
+    op->own = (Places){fake_registered_place(&comm->registered, op->from),
+                       fake_registered_place(&comm->registered, op->to)};
     op->theirs = calloc((size_t)comm->ranks, sizeof *op->theirs);
     for (int r = 0; r < comm->ranks; r++)
         if (!is_message || r == op->peer)
