@@ -14,7 +14,8 @@
 
 /* ---- Waiting ---- */
 
-/* Sleeps if the wait that began at `begin_s` is not a short one. */
+/* Lets what watches the device have its turn, and sleeps if the wait that began at `begin_s` is not
+ * a short one. */
 static bool wait_more(const MwTransport *transport, double begin_s, MwFault *fault)
 {
     enum { SHARE = 8, MOST_US = 2000 };
