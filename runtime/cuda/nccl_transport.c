@@ -246,6 +246,12 @@ static bool nccl_barrier(MwTransport *transport, MwFault *fault)
     return hosts->table->barrier(hosts, fault);
 }
 
+static void nccl_expect_end(MwTransport *transport, const MwFault *fault)
+{
+    MwTransport *hosts = ((Nccl *)transport)->hosts;
+    hosts->table->expect_end(hosts, fault);
+}
+
 static MW_NORETURN void nccl_abort(MwTransport *transport, int status)
 {
     MwTransport *hosts = ((Nccl *)transport)->hosts;
@@ -297,6 +303,7 @@ static const MwTransportTable nccl_table = {
     .receive = nccl_receive,
     .allgather = nccl_allgather,
     .barrier = nccl_barrier,
+    .expect_end = nccl_expect_end,
     .abort = nccl_abort,
     .destroy = nccl_destroy,
 };

@@ -39,7 +39,8 @@ void mw_executor_set_replay(MwExecutor *executor, bool wanted);
 const char *mw_executor_uncaptured(const MwExecutor *executor);
 /* Queues one step; steps count from 1 and follow each other. At most mw_executor_most_queued steps
  * are queued and not finished; a device that does not queue does the step. A fault says the step in
- * which it happened: where earlier steps are not finished, it may be one of these. */
+ * which it happened: where earlier steps are not finished, it may be one of these. Where earlier
+ * ones come to their end it is kept, and returned when they are finished. */
 bool mw_executor_queue(MwExecutor *executor, int64_t step, const MwExecutorData *data,
                        MwFault *fault);
 /* Waits for the first of the steps that are queued. metrics: [mw_plan_metric_count] those of the

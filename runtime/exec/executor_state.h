@@ -47,7 +47,7 @@ struct MwExecutor {
     int64_t step;        /* the last that was queued */
     int64_t kernel_step; /* what kernels get (base/philox.h) */
     int queued;          /* steps that are not finished: the last so many */
-    bool has_failed;     /* `late` is of a step that is queued */
+    int64_t failed;      /* the step that `late` is of, which is queued; 0: none has failed */
     MwFault late;
 };
 

@@ -100,7 +100,9 @@ int mw_executor_queued(const MwExecutor *executor)
 
 int mw_executor_most_queued(const MwExecutor *executor)
 {
-    return executor->host_slots && !executor->trace ? MW_STEP_SLOTS : 1;
+    const bool waits =
+        !executor->transport->is_queued; /* for other ranks, while it queues a step */
+    return executor->host_slots && !executor->trace && !waits ? MW_STEP_SLOTS : 1;
 }
 
 static bool queue_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,
@@ -138,21 +140,37 @@ static int64_t first_queued(const MwExecutor *executor)
     return executor->step - executor->queued + 1;
 }
 
-/* Waits for the step. A fault meanwhile is of a later one if the step comes to its end all the
- * same, and is kept for that. */
+/* Keeps a fault for the first step that does not come to its end. Those before are finished as if
+ * there were none, so that what they gave is not lost. */
+static void keep_fault(MwExecutor *executor, const MwFault *fault)
+{
+    MwTransport *transport = executor->transport;
+    int64_t at = first_queued(executor);
+    while (at < executor->step && comes_to_its_end(executor, at))
+        at++;
+    executor->failed = at;
+    executor->late = *fault;
+    if (transport->table->expect_end)
+        transport->table->expect_end(transport, fault);
+}
+
+/* Whether the step is one before that which has failed, if one has. */
+static bool is_good(const MwExecutor *executor, int64_t step, MwFault *fault)
+{
+    if (!executor->failed || step < executor->failed)
+        return true;
+    *fault = executor->late;
+    return false;
+}
+
 static bool wait_for(MwExecutor *executor, int64_t step, MwFault *fault)
 {
     MwDevice *device = executor->device;
     if (!executor->host_slots)
         return device->table->synchronize(device, fault);
-    if (executor->has_failed)
-        *fault = executor->late;
-    else if (device->table->wait_step(device, mw_step_slot(step), fault))
-        return true;
-    executor->late = *fault;
-    executor->has_failed =
-        !executor->has_failed && executor->queued > 1 && comes_to_its_end(executor, step);
-    return executor->has_failed;
+    if (!executor->failed && !device->table->wait_step(device, mw_step_slot(step), fault))
+        keep_fault(executor, fault);
+    return is_good(executor, step, fault);
 }
 
 static bool finish_step(MwExecutor *executor, double *metrics, MwFault *fault)
@@ -168,14 +186,10 @@ static bool finish_step(MwExecutor *executor, double *metrics, MwFault *fault)
 bool mw_executor_queue(MwExecutor *executor, int64_t step, const MwExecutorData *data,
                        MwFault *fault)
 {
-    if (executor->has_failed)
-        *fault = executor->late;
-    else if (queue_step(executor, step, data, fault))
-        return true;
-    int64_t at = first_queued(executor);
-    while (at < executor->step && comes_to_its_end(executor, at))
-        at++;
-    return mw_fault_prefix(fault, "step %lld", (long long)at);
+    if (!executor->failed && !queue_step(executor, step, data, fault))
+        keep_fault(executor, fault);
+    return is_good(executor, first_queued(executor), fault) ||
+           mw_fault_prefix(fault, "step %lld", (long long)executor->failed);
 }
 
 bool mw_executor_finish(MwExecutor *executor, double *metrics, MwFault *fault)

@@ -91,6 +91,10 @@ typedef struct {
 
     /* ---- The end ---- */
 
+    /* The run ends with the fault. Hosts still exchange what steps gave that came to their end
+     * before: a wait for another host goes on for a second, and then ends with the fault. NULL:
+     * there are no such waits. */
+    void (*expect_end)(MwTransport *transport, const MwFault *fault);
     /* Ends every rank with `status`. */
     MW_NORETURN void (*abort)(MwTransport *transport, int status);
     /* Frees the arena too. Collective over all ranks. */
@@ -103,9 +107,11 @@ struct MwTransport {
     MwQueue queue;  /* the queue of collectives in groups of several members */
     bool is_queued; /* such collectives need nothing more of the host once they are queued */
     /* Called repeatedly while a message between hosts is waited for, so that work on the devices is
-     * watched meanwhile. False, after a fault, ends the wait. NULL: there is nothing to do. */
+     * watched meanwhile. After a fault the end is expected. NULL: there is nothing to do. */
     bool (*idle)(void *context, MwFault *fault);
     void *idle_context;
+    double end_s; /* when waits for other hosts end with `late` (base/clock.h); 0: there is none */
+    MwFault late;
 };
 
 void mw_transport_free(MwTransport **transport, MwDevice *device);

@@ -14,20 +14,38 @@
 
 /* ---- Waiting ---- */
 
+/* How long other hosts are waited for after a fault. Those whose devices met it too, or did not,
+ * come at once with what the steps before gave; one that waits for this one never comes. Chosen,
+ * not measured. */
+static const double PATIENCE_S = 1;
+
+void mw_mpi_host_expect_end(MwTransport *transport, const MwFault *fault)
+{
+    if (transport->end_s > 0)
+        return;
+    transport->end_s = mw_clock_s() + PATIENCE_S;
+    transport->late = *fault;
+    transport->idle = NULL;
+}
+
 /* Lets what watches the device have its turn, and sleeps if the wait that began at `begin_s` is not
  * a short one. */
-static bool wait_more(const MwTransport *transport, double begin_s, MwFault *fault)
+static bool wait_more(MwTransport *transport, double begin_s, MwFault *fault)
 {
     enum { SHARE = 8, MOST_US = 2000 };
-    const double waited_us = 1e6 * (mw_clock_s() - begin_s);
+    const double now_s = mw_clock_s(), waited_us = 1e6 * (now_s - begin_s);
     if (transport->idle && !transport->idle(transport->idle_context, fault))
+        mw_mpi_host_expect_end(transport, fault);
+    if (transport->end_s > 0 && now_s > transport->end_s) {
+        *fault = transport->late;
         return false;
+    }
     if (waited_us > SHARE * 10)
         usleep((useconds_t)fmin(waited_us / SHARE, MOST_US));
     return true;
 }
 
-static bool wait_for(const MwTransport *transport, MPI_Request *request, MwFault *fault)
+static bool wait_for(MwTransport *transport, MPI_Request *request, MwFault *fault)
 {
     const double begin_s = mw_clock_s();
     for (int done = 0;;) {
@@ -41,7 +59,7 @@ static bool wait_for(const MwTransport *transport, MPI_Request *request, MwFault
 }
 
 /* Waits until a message of the peer can be received. */
-static bool wait_for_message(const MwTransport *transport, int peer, MwFault *fault)
+static bool wait_for_message(MwTransport *transport, int peer, MwFault *fault)
 {
     const double begin_s = mw_clock_s();
     for (int is_there = 0;;) {
@@ -57,10 +75,10 @@ static bool wait_for_message(const MwTransport *transport, int peer, MwFault *fa
 /* ---- Messages ---- */
 
 /* Sends or receives in pieces whose size an int holds, as MPI counts. */
-typedef bool Move(const MwTransport *transport, int peer, char *data, int bytes, MwFault *fault);
+typedef bool Move(MwTransport *transport, int peer, char *data, int bytes, MwFault *fault);
 
-static bool each_piece(const MwTransport *transport, Move *move, int peer, char *data,
-                       int64_t bytes, MwFault *fault)
+static bool each_piece(MwTransport *transport, Move *move, int peer, char *data, int64_t bytes,
+                       MwFault *fault)
 {
     for (int64_t at = 0; at < bytes; at += INT_MAX / 2)
         if (!move(transport, peer, data + at, (int)mw_min(INT_MAX / 2, bytes - at), fault))
@@ -68,15 +86,13 @@ static bool each_piece(const MwTransport *transport, Move *move, int peer, char 
     return true;
 }
 
-static bool send_piece(const MwTransport *transport, int peer, char *data, int bytes,
-                       MwFault *fault)
+static bool send_piece(MwTransport *transport, int peer, char *data, int bytes, MwFault *fault)
 {
     (void)transport;
     return CALL(MPI_Send, data, bytes, MPI_BYTE, peer, MW_TAG_HOST, MPI_COMM_WORLD);
 }
 
-static bool receive_piece(const MwTransport *transport, int peer, char *data, int bytes,
-                          MwFault *fault)
+static bool receive_piece(MwTransport *transport, int peer, char *data, int bytes, MwFault *fault)
 {
     return wait_for_message(transport, peer, fault) &&
            CALL(MPI_Recv, data, bytes, MPI_BYTE, peer, MW_TAG_HOST, MPI_COMM_WORLD,

@@ -16,5 +16,6 @@ bool mw_mpi_host_receive(MwTransport *transport, int peer, void *data, int64_t b
 bool mw_mpi_host_allgather(MwTransport *transport, const void *mine, int64_t bytes, void *all,
                            MwFault *fault);
 bool mw_mpi_host_barrier(MwTransport *transport, MwFault *fault);
+void mw_mpi_host_expect_end(MwTransport *transport, const MwFault *fault);
 
 #endif

@@ -523,6 +523,7 @@ static const MwTransportTable mpi_table = {
     .receive = mw_mpi_host_receive,
     .allgather = mw_mpi_host_allgather,
     .barrier = mw_mpi_host_barrier,
+    .expect_end = mw_mpi_host_expect_end,
     .abort = mpi_abort,
     .destroy = mpi_destroy,
 };
