@@ -58,3 +58,10 @@ def end(first):
         stopped |= new
     for process in stopped:
         send(process, signal.SIGKILL)
+
+
+def end_children():
+    """Ends all that this process has started."""
+    for process, parent in parents().items():
+        if parent == os.getpid():
+            end(process)

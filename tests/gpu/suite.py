@@ -44,8 +44,10 @@ def run(test, build, limit_s=None, **environment):
 
 def outcome(test, build, limit_s, environment):
     try:
+        # A test of Check that a signal ends, ends all of its group.
         done = processes.run(test["command"], limit_s, cwd=build, stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, errors="replace", env=environment)
+                             stderr=subprocess.STDOUT, text=True, errors="replace", env=environment,
+                             start_new_session=True)
         return "FAIL" if done.returncode else "OK", done.stdout
     except subprocess.TimeoutExpired as late:
         return "TIMEOUT", (late.stdout or b"").decode(errors="replace")
