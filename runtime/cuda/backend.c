@@ -11,13 +11,10 @@
 /* "arch=compute_90,code=sm_90" of the first GPU. */
 static bool name_architecture(char name[64], MwFault *fault)
 {
-    int count = 0, major = 0, minor = 0;
-    if (!mw_cuda_count(&count, fault) ||
-        !MW_CUDA_CALL(fault, cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor,
-                      0) ||
-        !MW_CUDA_CALL(fault, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor, 0))
+    int count = 0, capability = 0;
+    if (!mw_cuda_count(&count, fault) || !mw_cuda_capability(0, &capability, fault))
         return false;
-    snprintf(name, 64, "arch=compute_%d%d,code=sm_%d%d", major, minor, major, minor);
+    snprintf(name, 64, "arch=compute_%d,code=sm_%d", capability, capability);
     return true;
 }
 

@@ -38,6 +38,23 @@ bool mw_cuda_check(cudaError_t status, const char *call, MwFault *fault)
     return status != cudaErrorNoKernelImageForDevice ? false : add_capability(gpu, fault);
 }
 
+bool mw_cuda_capability(int gpu, int *capability, MwFault *fault)
+{
+    int major = 0, minor = 0;
+    if (!MW_CUDA_CALL(fault, cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor,
+                      gpu) ||
+        !MW_CUDA_CALL(fault, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor,
+                      gpu))
+        return false;
+    *capability = 10 * major + minor;
+    return *capability >= MW_CUDA_LEAST_CAPABILITY ||
+           mw_fault_set(fault,
+                        "device %d: this GPU is of compute capability %d.%d, and kernels need "
+                        "%d.%d or later",
+                        gpu, major, minor, MW_CUDA_LEAST_CAPABILITY / 10,
+                        MW_CUDA_LEAST_CAPABILITY % 10);
+}
+
 /* The least driver for Linux of a major version of CUDA; 0: not known. Source: CUDA Toolkit release
  * notes, "CUDA Toolkit and minimum required driver version for minor version compatibility". */
 static int least_driver(int major)

@@ -17,4 +17,8 @@ bool mw_cuda_check(cudaError_t status, const char *call, MwFault *fault);
  * if there is no such GPU. */
 bool mw_cuda_count(int *count, MwFault *fault);
 
+/* Sets `*capability` to the compute capability of the GPU, 80 for 8.0. Returns false after a fault,
+ * also if kernels need a later one. */
+bool mw_cuda_capability(int gpu, int *capability, MwFault *fault);
+
 #endif
