@@ -254,6 +254,27 @@ START_TEST(files_of_the_repository_read)
 }
 END_TEST
 
+/* Without curves attention is assumed to have half the rate of products, forward and backward. */
+START_TEST(clusters_of_h100_and_h200_have_curves_of_attention)
+{
+    static const char *const names[] = {"dgx-h100", "h200-1", "h200-8"};
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    for (int i = 0; i < MW_COUNT(names); i++) {
+        const MwCluster *cluster = mw_cluster_load(
+            arena, mw_arena_printf(arena, "%s/clusters/%s.cluster", SOURCE_ROOT, names[i]), diags);
+        ck_assert_ptr_nonnull(cluster);
+        const MwCurve *forward = &cluster->device.gemm[MW_BF16].attention_flops;
+        const MwCurve *backward = &cluster->device.gemm[MW_BF16].attention_grad_flops;
+        ck_assert_int_gt(forward->count, 1);
+        ck_assert_int_eq(backward->count, forward->count);
+        for (int k = 0; k < forward->count; k++)
+            ck_assert_double_lt(backward->points[k].value, forward->points[k].value);
+    }
+    mw_arena_free(&arena);
+}
+END_TEST
+
 static void write_file(MwArena *arena, const char *folder, const char *name, const char *text)
 {
     const char *path = mw_arena_printf(arena, "%s/%s", folder, name);
@@ -384,6 +405,7 @@ int main(void)
     tcase_add_test(tcase, mistakes_in_sections_are_named);
     tcase_add_test(tcase, reading_goes_on_after_a_mistake);
     tcase_add_test(tcase, files_of_the_repository_read);
+    tcase_add_test(tcase, clusters_of_h100_and_h200_have_curves_of_attention);
     tcase_add_test(tcase, the_example_of_the_documentation_reads);
     tcase_add_test(tcase, a_file_like_another_changes_some_figures);
     tcase_add_test(tcase, local_ranks_share_the_machine);
