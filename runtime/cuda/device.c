@@ -377,6 +377,7 @@ static const MwDeviceTable cuda_table = {
     .make_events = cuda_make_events,
     .record_event = cuda_record_event,
     .wait_event = cuda_wait_event,
+    .make_graphs = mw_cuda_make_graphs,
     .begin_capture = mw_cuda_begin_capture,
     .end_capture = mw_cuda_end_capture,
     .replay = mw_cuda_replay,

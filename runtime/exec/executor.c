@@ -90,6 +90,8 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     executor->zeros = mw_weights_zero_ranges(arena, mesh, &executor->zero_count);
     alloc_call(executor, arena);
     make_labels(executor, arena);
+    if (device->table->make_graphs)
+        device->table->make_graphs(device, arena, MW_STEP_SLOTS);
     return executor;
 }
 
@@ -335,16 +337,9 @@ MwInputBox *mw_executor_inputs(MwArena *arena, const MwExecutor *executor, int *
     return boxes.at;
 }
 
-static bool set_step(const MwExecutor *executor, MwFault *fault)
-{
-    MwDevice *device = executor->device;
-    return !device->step || device->table->set_step(device, mw_step_slot(executor->step),
-                                                    executor->kernel_step, fault);
-}
-
 static bool begin_step(const MwExecutor *executor, MwFault *fault)
 {
-    return set_step(executor, fault) && reset_accumulators(executor, fault) &&
+    return reset_accumulators(executor, fault) &&
            mw_endpoints_begin_step(executor->endpoints, fault);
 }
 

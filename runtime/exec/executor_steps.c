@@ -75,8 +75,7 @@ static bool replay_step(MwExecutor *executor, const MwExecutorData *data, MwFaul
         return false;
     if (!executor->is_captured[slot])
         return mw_executor_do_commands(executor, data, fault);
-    return mw_executor_fill(executor, data, fault) &&
-           device->table->replay(device, slot, executor->kernel_step, fault) &&
+    return mw_executor_fill(executor, data, fault) && device->table->replay(device, slot, fault) &&
            (!transport->table->replayed || transport->table->replayed(transport, device, fault));
 }
 
@@ -103,6 +102,13 @@ int mw_executor_most_queued(const MwExecutor *executor)
     return executor->host_slots && !executor->trace ? MW_STEP_SLOTS : 1;
 }
 
+static bool set_step(const MwExecutor *executor, MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    return !device->step || device->table->set_step(device, mw_step_slot(executor->step),
+                                                    executor->kernel_step, fault);
+}
+
 static bool queue_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,
                        MwFault *fault)
 {
@@ -113,7 +119,8 @@ static bool queue_step(MwExecutor *executor, int64_t step, const MwExecutorData 
     executor->kernel_step = executor->beside ? mw_kernel_step(step, executor->beside->step) : step;
     executor->seed = executor->beside ? executor->beside->seed : executor->seed;
     mw_trace_begin_step(executor->trace, step);
-    const bool good = run_step(executor, data, fault) && mw_executor_queue_metrics(executor, fault);
+    const bool good = set_step(executor, fault) && run_step(executor, data, fault) &&
+                      mw_executor_queue_metrics(executor, fault);
     MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* a step allocates nothing */
     return good;
 }

@@ -12,6 +12,7 @@
 enum { COUNT = 64, STEPS = 3 };
 
 typedef struct {
+    MwArena *arena;
     MwTransport *transport;
     MwDevice *device;
     MwExchange exchange;
@@ -54,11 +55,12 @@ static bool open_test(Test *test, MwArena *arena, MwFault *fault)
 static bool mix(const Test *test, MwFault *fault)
 {
     const MwDeviceTable *device = test->device->table;
+    device->make_graphs(test->device, test->arena, 1);
     if (!device->begin_capture(test->device, 0, fault) || !exchange(test, fault) ||
         !device->end_capture(test->device, fault))
         return false;
     for (int step = 1; step <= STEPS; step++)
-        if (!device->replay(test->device, 0, step, fault) ||
+        if (!device->replay(test->device, 0, fault) ||
             !test->transport->table->replayed(test->transport, test->device, fault) ||
             !exchange(test, fault))
             return false;
@@ -69,7 +71,7 @@ int main(void)
 {
     MwArena *arena = mw_arena_new();
     MwFault fault = {0};
-    Test test = {0};
+    Test test = {.arena = arena};
     const bool good = open_test(&test, arena, &fault) && mix(&test, &fault);
     if (!good)
         fprintf(stderr, "%s\n", fault.text);
