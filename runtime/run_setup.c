@@ -112,7 +112,8 @@ static bool connect_devices(MwRunState *run, MwFault *fault)
         return true;
     warn_of_one_core(run);
     const MwTransportOptions options = {.timeout_s = (double)run->options.timeout_s,
-                                        .rounds_sums = run->options.rounded_sums};
+                                        .rounds_sums = run->options.rounded_sums,
+                                        .mixes_graphs = run->plan->transfer_count > 0};
     MwTransport *devices = backend->transport_new(run->arena, run->transport, &options, fault);
     run->transport = devices ? devices : run->transport;
     return devices != NULL;

@@ -32,8 +32,10 @@ enum { PINNED_BYTES = 4 << 20, PINNED_BUFFERS = 2 };
 /* The host stays at most RUN_EVENTS * RUN_CALLS calls of `run` ahead of the GPU, where ranks wait
  * for each other: after every RUN_CALLS calls it waits for the event that is RUN_EVENTS * RUN_CALLS
  * calls old and records it anew. A call makes few launches (sdpa_grad makes 3), so that the queue
- * of a stream, which holds 1024, does not become full and block the host. */
-enum { RUN_CALLS = 64, RUN_EVENTS = 2 };
+ * of a stream, which holds 1024, does not become full and block the host. A graph counts as
+ * GRAPH_CALLS, since how much of the queue it takes is not documented: 8 of them are more than
+ * enough to do while the host queues the next. Chosen, not measured. */
+enum { RUN_CALLS = 64, RUN_EVENTS = 2, GRAPH_CALLS = 16 };
 
 typedef struct {
     char *memory;     /* [PINNED_BYTES] */
@@ -50,10 +52,11 @@ typedef struct {
     int event_count;
     cudaEvent_t reached; /* synchronize records it at the end of the stream */
     Pinned pinned[PINNED_BUFFERS];
-    int next;          /* the pinned buffer for the next copy to the device */
-    void *host_memory; /* of alloc_host; NULL: not called */
-    unsigned int run_calls;
+    int next;                    /* the pinned buffer for the next copy to the device */
+    void *host_memory;           /* of alloc_host; NULL: not called */
+    int run_calls;               /* since the last of these events was recorded */
     cudaEvent_t ran[RUN_EVENTS]; /* recorded in turn after every RUN_CALLS calls */
+    int next_ran;
     MwCudaGemm *gemm;
     MwCudaConv *conv;
     MwCudaAttention *attention;
@@ -308,12 +311,16 @@ static bool quiesce(const Cuda *cuda, MwFault *fault)
 
 /* Limits how far the host is ahead of the GPU. The host waits here, where messages make progress
  * meanwhile, so that it never blocks on a full queue of the stream. */
-static bool limit_lead(Cuda *cuda, MwFault *fault)
+static bool limit_lead(Cuda *cuda, int calls, MwFault *fault)
 {
-    if (!cuda->device.base.idle || cuda->device.base.is_capturing ||
-        ++cuda->run_calls % RUN_CALLS != 0)
+    if (!cuda->device.base.idle || cuda->device.base.is_capturing)
         return true;
-    const cudaEvent_t event = cuda->ran[cuda->run_calls / RUN_CALLS % RUN_EVENTS];
+    cuda->run_calls += calls;
+    if (cuda->run_calls < RUN_CALLS)
+        return true;
+    const cudaEvent_t event = cuda->ran[cuda->next_ran];
+    cuda->run_calls = 0;
+    cuda->next_ran = (cuda->next_ran + 1) % RUN_EVENTS;
     return mw_cuda_wait(&cuda->device.base, event, fault) &&
            CALL(cudaEventRecord, event, cuda->stream);
 }
@@ -321,10 +328,15 @@ static bool limit_lead(Cuda *cuda, MwFault *fault)
 static bool cuda_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
-    if (!quiesce(cuda, fault) || !limit_lead(cuda, fault))
+    if (!quiesce(cuda, fault) || !limit_lead(cuda, 1, fault))
         return false;
     return call->instr->kind == MW_INSTR_KERNEL ? run_kernel(cuda, call, fault)
                                                 : run_routine(device, call, fault);
+}
+
+static bool cuda_replay(MwDevice *device, int graph, MwFault *fault)
+{
+    return limit_lead((Cuda *)device, GRAPH_CALLS, fault) && mw_cuda_replay(device, graph, fault);
 }
 
 /* ---- The device ---- */
@@ -377,9 +389,10 @@ static const MwDeviceTable cuda_table = {
     .make_events = cuda_make_events,
     .record_event = cuda_record_event,
     .wait_event = cuda_wait_event,
+    .make_graphs = mw_cuda_make_graphs,
     .begin_capture = mw_cuda_begin_capture,
     .end_capture = mw_cuda_end_capture,
-    .replay = mw_cuda_replay,
+    .replay = cuda_replay,
     .drop_capture = mw_cuda_drop_capture,
     .destroy = cuda_destroy,
 };

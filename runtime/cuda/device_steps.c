@@ -9,17 +9,14 @@ typedef struct {
     int64_t done;   /* copied from there when the step is done */
 } Words;
 
-typedef struct {
-    cudaEvent_t end;
-    cudaGraphExec_t graph; /* NULL: none */
-} Slot;
-
 struct MwCudaSteps {
     cudaStream_t stream;
     Words *words; /* [MW_STEP_SLOTS] */
-    Slot slots[MW_STEP_SLOTS];
-    int captured; /* the slot of the capture */
+    cudaEvent_t ends[MW_STEP_SLOTS];
     int begun;
+    cudaGraphExec_t *graphs; /* [graph_count] NULL: not captured */
+    int graph_count;
+    int captured; /* the graph of the capture */
 };
 
 #define CALL(name, ...) MW_CUDA_CALL(fault, name, __VA_ARGS__)
@@ -49,16 +46,11 @@ int mw_cuda_steps_begun(const MwCudaSteps *steps)
     return steps->begun;
 }
 
-/* A slot has another number than its step until that is done. */
-static void set_words(Words *words, int64_t step)
-{
-    *words = (Words){.number = step, .done = ~step};
-}
-
 bool mw_cuda_set_step(MwDevice *device, int slot, int64_t step, MwFault *fault)
 {
     MwCudaSteps *steps = steps_of(device);
-    set_words(&steps->words[slot], step);
+    /* the slot has another number than its step until that is done */
+    steps->words[slot] = (Words){.number = step, .done = ~step};
     steps->begun++;
     return CALL(cudaMemcpyAsync, (void *)(uintptr_t)device->step, &steps->words[slot].number,
                 sizeof step, cudaMemcpyHostToDevice, steps->stream);
@@ -69,34 +61,41 @@ bool mw_cuda_end_step(MwDevice *device, int slot, MwFault *fault)
     const MwCudaSteps *steps = steps_of(device);
     return CALL(cudaMemcpyAsync, &steps->words[slot].done, device->step, sizeof *device->step,
                 cudaMemcpyDeviceToHost, steps->stream) &&
-           CALL(cudaEventRecord, steps->slots[slot].end, steps->stream);
+           CALL(cudaEventRecord, steps->ends[slot], steps->stream);
 }
 
 bool mw_cuda_wait_step(MwDevice *device, int slot, MwFault *fault)
 {
-    return mw_cuda_wait(device, steps_of(device)->slots[slot].end, fault);
+    return mw_cuda_wait(device, steps_of(device)->ends[slot], fault);
 }
 
 bool mw_cuda_is_step_done(MwDevice *device, int slot)
 {
     const MwCudaSteps *steps = steps_of(device);
     const volatile Words *words = &steps->words[slot];
-    cudaEventQuery(
-        steps->slots[slot].end); /* makes the driver look; what it says may be an error */
+    cudaEventQuery(steps->ends[slot]); /* makes the driver look; what it says may be an error */
     cudaGetLastError();
     return words->done == words->number;
 }
 
 /* ---- Capture and replay ---- */
 
+void mw_cuda_make_graphs(MwDevice *device, MwArena *arena, int count)
+{
+    MwCudaSteps *steps = steps_of(device);
+    MW_ASSERT(!steps->graphs);
+    steps->graphs = MW_NEW(arena, cudaGraphExec_t, count);
+    steps->graph_count = count;
+}
+
 /* Begins a capture in relaxed mode, because NCCL makes calls during a capture, also from its own
  * threads, that the other modes forbid. The communication stream joins the capture at its first
  * wait for the compute stream and leaves it when the compute stream waits for it. */
-bool mw_cuda_begin_capture(MwDevice *device, int slot, MwFault *fault)
+bool mw_cuda_begin_capture(MwDevice *device, int graph, MwFault *fault)
 {
     MwCudaSteps *steps = steps_of(device);
-    MW_ASSERT(!steps->slots[slot].graph);
-    steps->captured = slot;
+    MW_ASSERT(!steps->graphs[graph]);
+    steps->captured = graph;
     device->is_capturing =
         CALL(cudaStreamBeginCapture, steps->stream, cudaStreamCaptureModeRelaxed);
     if (!device->is_capturing)
@@ -107,25 +106,24 @@ bool mw_cuda_begin_capture(MwDevice *device, int slot, MwFault *fault)
 bool mw_cuda_end_capture(MwDevice *device, MwFault *fault)
 {
     MwCudaSteps *steps = steps_of(device);
-    Slot *slot = &steps->slots[steps->captured];
+    cudaGraphExec_t *kept = &steps->graphs[steps->captured];
     cudaGraph_t graph = NULL;
     device->is_capturing = false;
     const bool good = CALL(cudaStreamEndCapture, steps->stream, &graph) &&
-                      CALL(cudaGraphInstantiateWithFlags, &slot->graph, graph, 0);
+                      CALL(cudaGraphInstantiateWithFlags, kept, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
     if (!good) {
-        slot->graph = NULL;
+        *kept = NULL;
         cudaGetLastError();
     }
     return good;
 }
 
-bool mw_cuda_replay(MwDevice *device, int slot, int64_t step, MwFault *fault)
+bool mw_cuda_replay(MwDevice *device, int graph, MwFault *fault)
 {
     const MwCudaSteps *steps = steps_of(device);
-    set_words(&steps->words[slot], step);
-    return CALL(cudaGraphLaunch, steps->slots[slot].graph, steps->stream);
+    return CALL(cudaGraphLaunch, steps->graphs[graph], steps->stream);
 }
 
 void mw_cuda_drop_capture(MwDevice *device)
@@ -134,10 +132,10 @@ void mw_cuda_drop_capture(MwDevice *device)
     MwFault ignored;
     if (device->is_capturing)
         mw_cuda_end_capture(device, &ignored);
-    for (int i = 0; i < MW_STEP_SLOTS; i++) {
-        if (steps->slots[i].graph)
-            cudaGraphExecDestroy(steps->slots[i].graph);
-        steps->slots[i].graph = NULL;
+    for (int i = 0; i < steps->graph_count; i++) {
+        if (steps->graphs[i])
+            cudaGraphExecDestroy(steps->graphs[i]);
+        steps->graphs[i] = NULL;
     }
 }
 
@@ -149,7 +147,7 @@ bool mw_cuda_steps_make(MwArena *arena, MwCudaDevice *device, cudaStream_t strea
     void *step = NULL;
     steps->stream = stream;
     for (int i = 0; i < MW_STEP_SLOTS; i++)
-        if (!CALL(cudaEventCreateWithFlags, &steps->slots[i].end, cudaEventDisableTiming))
+        if (!CALL(cudaEventCreateWithFlags, &steps->ends[i], cudaEventDisableTiming))
             return false;
     const bool good =
         CALL(cudaMallocHost, (void **)&steps->words, sizeof *steps->words * MW_STEP_SLOTS) &&
@@ -165,8 +163,8 @@ void mw_cuda_steps_free(MwCudaDevice *device)
         return;
     mw_cuda_drop_capture(&device->base);
     for (int i = 0; i < MW_STEP_SLOTS; i++)
-        if (steps->slots[i].end)
-            cudaEventDestroy(steps->slots[i].end);
+        if (steps->ends[i])
+            cudaEventDestroy(steps->ends[i]);
     if (steps->words)
         cudaFreeHost(steps->words);
     if (device->base.step)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The steps of a GPU, of which MW_STEP_SLOTS may be queued at once: their numbers, their ends, and
- * the graphs that are captured of them. The functions with a device are those of
+ * the graphs of their work. The functions with a device are those of
  * runtime/exec/device.h.
  *
  * A step is done when its event has occurred. Besides, the GPU itself writes the number of the step
@@ -37,9 +37,10 @@ bool mw_cuda_end_step(MwDevice *device, int slot, MwFault *fault);
 bool mw_cuda_wait_step(MwDevice *device, int slot, MwFault *fault);
 bool mw_cuda_is_step_done(MwDevice *device, int slot);
 
-bool mw_cuda_begin_capture(MwDevice *device, int slot, MwFault *fault);
+void mw_cuda_make_graphs(MwDevice *device, MwArena *arena, int count);
+bool mw_cuda_begin_capture(MwDevice *device, int graph, MwFault *fault);
 bool mw_cuda_end_capture(MwDevice *device, MwFault *fault);
-bool mw_cuda_replay(MwDevice *device, int slot, int64_t step, MwFault *fault);
+bool mw_cuda_replay(MwDevice *device, int graph, MwFault *fault);
 void mw_cuda_drop_capture(MwDevice *device);
 
 #endif

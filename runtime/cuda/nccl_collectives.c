@@ -55,11 +55,11 @@ bool mw_nccl_drain(MwNcclCollectives *c, const MwNcclGroup *group, MwFault *faul
            wait_for_calls(c, 0, fault);
 }
 
-/* Waits for room in the ring of calls, and for graphs that were launched, unless this call is for a
- * graph too. */
+/* Waits for room in the ring of calls, and for graphs that were launched, unless NCCL may be called
+ * beside them or this call is for a graph too. */
 static bool wait_for_room(MwNcclCollectives *c, const MwNcclGroup *group, MwFault *fault)
 {
-    const bool follows_graph = c->is_replayed && !c->device->is_capturing;
+    const bool follows_graph = c->is_replayed && !c->nccl->mixes && !c->device->is_capturing;
     if (c->is_connecting)
         return mw_nccl_drain(c, group, fault);
     if (!wait_for_calls(c, follows_graph ? 0 : MW_NCCL_MOST_CALLS - 1, fault))
@@ -97,7 +97,7 @@ bool mw_nccl_replayed(MwNcclCollectives *c, cudaStream_t stream, MwFault *fault)
         if (c->groups[a].members > 1 &&
             (!wait_for_calls(c, MW_NCCL_MOST_CALLS - 1, fault) ||
              !mw_nccl_watch_call(c->nccl, &c->nccl->collectives, &c->groups[a].comm,
-                                 "a step with collectives", stream, fault)))
+                                 "a graph with collectives", stream, fault)))
             return false;
     return true;
 }

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Time between two polls of the communicators for errors, which take locks. An error is seen that
  * much later. Chosen, not measured. */
@@ -230,17 +231,20 @@ static void free_events(MwNcclCalls *calls)
 }
 
 /* Graphs that are launched at once, or graphs and calls at once, of one communicator need support
- * that takes time in each launch. Steps follow each other on one stream, and a call waits for
- * graphs that are not done (nccl_transport.c): there is no need. What the user says holds. */
-static void expect_no_mixing(void)
+ * that takes time in each launch. Where a step is one graph there is no need: steps follow each
+ * other on one stream. What the user says holds; without support, a call waits for graphs that are
+ * not done (nccl_collectives.c). */
+static bool supports_mixing(bool mixes)
 {
     enum { OVERWRITES = false };
-    setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", OVERWRITES);
+    static const char name[] = "NCCL_GRAPH_MIXING_SUPPORT";
+    setenv(name, mixes ? "1" : "0", OVERWRITES);
+    return strcmp(getenv(name), "0") != 0;
 }
 
-bool mw_nccl_init(MwNccl *nccl, int gpu, double timeout_s, MwFault *fault)
+bool mw_nccl_init(MwNccl *nccl, int gpu, double timeout_s, bool mixes, MwFault *fault)
 {
-    expect_no_mixing();
+    nccl->mixes = supports_mixing(mixes);
     nccl->gpu = gpu;
     nccl->timeout_s = timeout_s;
     return make_events(nccl, &nccl->collectives, fault) &&

@@ -42,6 +42,7 @@ typedef struct {
 typedef struct {
     int gpu;          /* CUDA's number of the device */
     double timeout_s; /* time that the oldest call of a ring may take */
+    bool mixes;       /* a communicator may be called while graphs with its calls are at work */
     MW_VEC(MwNcclComm *) comms;
     MwNcclCalls collectives, messages; /* in flight */
     double polled_s;                   /* time when the communicators were last polled for errors */
@@ -62,7 +63,8 @@ typedef struct {
     ncclUniqueId id;
 } MwNcclRootId;
 
-bool mw_nccl_init(MwNccl *nccl, int gpu, double timeout_s, MwFault *fault);
+/* `mixes`: see MwTransportOptions.mixes_graphs. */
+bool mw_nccl_init(MwNccl *nccl, int gpu, double timeout_s, bool mixes, MwFault *fault);
 /* Ends the communicators: finalizes them, or aborts them if `aborts` or after a failure. */
 void mw_nccl_end(MwNccl *nccl, bool aborts);
 

@@ -336,7 +336,8 @@ MwTransport *mw_transport_nccl_new(MwArena *arena, MwTransport *hosts,
     nccl->nccl.progress = progress_messages;
     nccl->nccl.context = nccl;
     const double timeout_s = options->timeout_s + TURN_S * (double)mw_min(hosts->rank, LAST_TURN);
-    if (CUDA(cudaGetDevice, &gpu) && mw_nccl_init(&nccl->nccl, gpu, timeout_s, fault))
+    if (CUDA(cudaGetDevice, &gpu) &&
+        mw_nccl_init(&nccl->nccl, gpu, timeout_s, options->mixes_graphs, fault))
         nccl->p2p = mw_nccl_p2p_new(arena, &nccl->nccl, hosts, fault);
     if (nccl->p2p)
         return &nccl->base;

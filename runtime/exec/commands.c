@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/exec/commands.h"
 
+#include "runtime/exec/graphs.h"
 #include "runtime/exec/hazards.h"
 
 typedef struct {
@@ -119,6 +120,13 @@ static void access_arena(Builder *b)
     mw_hazard_ops_access(b->arena, &b->ops, (MwByteAccess){0, b->mesh->arena_bytes, true});
 }
 
+/* What waits for other ranks, by a byte behind the arena. */
+static void access_ranks(Builder *b)
+{
+    const int64_t at = b->mesh->arena_bytes;
+    mw_hazard_ops_access(b->arena, &b->ops, (MwByteAccess){at, at + 1, true});
+}
+
 /* After a wait for a send, commands may write its buffer; a receive writes its buffer. */
 static void access_traffic_op(Builder *b, const MwTrafficOp *op, int micro_batch)
 {
@@ -176,12 +184,13 @@ static void access_task_end(Builder *b, const MwPlanTask *task)
         access_slot(b, b->traffic->endpoints[traffic->ahead[i]].buffer, task->micro_batch, true);
 }
 
-static void add_op(Builder *b, const MwCommand *command)
+static void access_command(Builder *b, const MwCommand *command)
 {
-    mw_hazard_ops_add(b->arena, &b->ops, command->queue);
     switch (command->kind) {
     case MW_COMMAND_BEGIN_STEP:
     case MW_COMMAND_END_STEP:
+    case MW_COMMAND_BEGIN_GRAPH:
+    case MW_COMMAND_END_GRAPH:
         access_arena(b);
         break;
     case MW_COMMAND_BEGIN_TASK:
@@ -203,6 +212,21 @@ static void add_op(Builder *b, const MwCommand *command)
     }
 }
 
+static void add_op(Builder *b, const MwCommand *command)
+{
+    mw_hazard_ops_add(b->arena, &b->ops, command->queue);
+    access_command(b, command);
+}
+
+static void add_graph_op(Builder *b, const MwCommandList *list, const MwCommandGraph *graph)
+{
+    mw_hazard_ops_add(b->arena, &b->ops, MW_QUEUE_COMPUTE);
+    for (int i = graph->begin + 1; i < graph->end; i++)
+        access_command(b, &list->at[i]);
+    if (graph->has_collectives)
+        access_ranks(b);
+}
+
 /* ---- The order on two queues ---- */
 
 static bool *find_movable(const Builder *b)
@@ -214,17 +238,68 @@ static bool *find_movable(const Builder *b)
     return may_move;
 }
 
-static void order_commands(Builder *b, MwCommandList *list)
+static void hoist_collectives(Builder *b, MwCommandList *list)
 {
     for (int i = 0; i < b->commands.count; i++)
         add_op(b, &b->commands.at[i]);
     const int32_t *order = mw_hazards_hoist(b->arena, &b->ops, find_movable(b));
-    const MwHazardSync *syncs = mw_hazards_find(b->arena, &b->ops, order, &list->event_count);
-    for (int i = 0; i < list->count; i++) {
+    list->at = MW_NEW(b->arena, MwCommand, list->count);
+    for (int i = 0; i < list->count; i++)
         list->at[i] = b->commands.at[order[i]];
-        list->at[i].wait_event = syncs[order[i]].wait;
-        list->at[i].record_event = syncs[order[i]].record;
+}
+
+/* The events of the commands of a graph, which are numbered from `first` on. */
+static void order_graph(Builder *b, MwCommandList *list, const MwCommandGraph *graph, int first)
+{
+    int count;
+    b->ops = (MwHazardOps){0};
+    for (int i = graph->begin; i <= graph->end; i++)
+        add_op(b, &list->at[i]);
+    const MwHazardSync *syncs = mw_hazards_find(b->arena, &b->ops, NULL, &count);
+    for (int i = graph->begin; i <= graph->end; i++) {
+        const MwHazardSync *sync = &syncs[i - graph->begin];
+        if (sync->wait >= 0)
+            list->at[i].wait_event = first + sync->wait;
+        if (sync->record >= 0)
+            list->at[i].record_event = first + sync->record;
     }
+    list->event_count = (int)mw_max(list->event_count, first + count);
+}
+
+/* Fills `items` [commands] with the commands that are no part of a graph, and with those that begin
+ * one. Returns their number. */
+static int add_items(Builder *b, const MwCommandList *list, int *items)
+{
+    int count = 0, graph = 0;
+    b->ops = (MwHazardOps){0};
+    for (int i = 0; i < list->count; i++) {
+        items[count++] = i;
+        if (list->at[i].kind != MW_COMMAND_BEGIN_GRAPH) {
+            add_op(b, &list->at[i]);
+            if (list->at[i].queue == MW_QUEUE_COMMUNICATION)
+                access_ranks(b);
+            continue;
+        }
+        add_graph_op(b, list, &list->graphs[graph]);
+        i = list->graphs[graph++].end;
+    }
+    return count;
+}
+
+static void order_commands(Builder *b, MwCommandList *list)
+{
+    int *items = MW_NEW(b->arena, int, list->count);
+    const int count = add_items(b, list, items);
+    const MwHazardSync *syncs = mw_hazards_find(b->arena, &b->ops, NULL, &list->event_count);
+    for (int i = 0, graph = 0; i < count; i++) {
+        const bool begins = list->at[items[i]].kind == MW_COMMAND_BEGIN_GRAPH;
+        list->at[items[i]].wait_event = syncs[i].wait;
+        list->at[begins ? list->graphs[graph++].end : items[i]].record_event = syncs[i].record;
+    }
+    const int first = list->event_count;
+    for (int i = 0; i < list->graph_count; i++)
+        if (list->graphs[i].has_collectives)
+            order_graph(b, list, &list->graphs[i], first);
 }
 
 static bool has_two_queues(const Builder *b)
@@ -236,16 +311,21 @@ static bool has_two_queues(const Builder *b)
 }
 
 MwCommandList mw_command_list(MwArena *arena, const MwPlanMesh *mesh, const MwTraffic *traffic,
-                              MwQueue collectives)
+                              MwQueue collectives, bool has_graphs)
 {
     Builder b = {
         .arena = mw_arena_new(), .mesh = mesh, .traffic = traffic, .collectives = collectives};
     add_commands(&b);
-    MwCommandList list = {
-        .at = mw_arena_dup(arena, b.commands.at, sizeof *b.commands.at * (size_t)b.commands.count),
-        .count = b.commands.count};
-    if (has_two_queues(&b))
+    const bool is_ordered = has_two_queues(&b);
+    MwCommandList list = {.at = b.commands.at, .count = b.commands.count};
+    if (is_ordered)
+        hoist_collectives(&b, &list);
+    if (has_graphs)
+        mw_graphs_find(b.arena, mesh, traffic, collectives, &list);
+    if (is_ordered)
         order_commands(&b, &list);
+    list.at = mw_arena_dup(arena, list.at, sizeof *list.at * (size_t)list.count);
+    list.graphs = mw_arena_dup(arena, list.graphs, sizeof *list.graphs * (size_t)list.graph_count);
     mw_arena_free(&b.arena);
     return list;
 }

@@ -19,7 +19,7 @@ typedef struct MwChoices MwChoices;
 typedef enum { MW_QUEUE_COMPUTE, MW_QUEUE_COMMUNICATION, MW_QUEUE_COUNT } MwQueue;
 
 /* Steps that can be queued at once, on a device that does one while the next is queued. What the
- * host writes for a step, reads of it, and what is captured of it is in a slot of its own. */
+ * host writes for a step and reads of it is in a slot of its own. */
 enum { MW_STEP_SLOTS = 2 };
 
 static inline int mw_step_slot(int64_t step)
@@ -92,15 +92,17 @@ typedef struct {
     /* Work queued from now on starts after the event as it was recorded last. */
     bool (*wait_event)(MwDevice *device, MwQueue queue, int event, MwFault *fault);
 
-    /* ---- Capture and replay of a step; NULL for a device without it ---- */
+    /* ---- Capture and replay of work as graphs; NULL for a device without them ---- */
 
-    /* Work that is queued between begin_capture and end_capture is not done but kept in the slot,
-     * with its addresses and arguments. At most one capture at a time. */
-    bool (*begin_capture)(MwDevice *device, int slot, MwFault *fault);
+    /* Graphs are numbered 0 .. count - 1. Called once. */
+    void (*make_graphs)(MwDevice *device, MwArena *arena, int count);
+    /* Work that is queued between begin_capture and end_capture is not done but kept as the graph,
+     * with its addresses and arguments. At most one capture at a time, of each graph one. */
+    bool (*begin_capture)(MwDevice *device, int graph, MwFault *fault);
     bool (*end_capture)(MwDevice *device, MwFault *fault);
-    /* Queues the work of the slot for `step` on MW_QUEUE_COMPUTE, including what set_step does. */
-    bool (*replay)(MwDevice *device, int slot, int64_t step, MwFault *fault);
-    /* Frees the captured work of all slots, if there is any. */
+    /* Queues the work of the graph on MW_QUEUE_COMPUTE. */
+    bool (*replay)(MwDevice *device, int graph, MwFault *fault);
+    /* Frees the captured work of all graphs, if there is any. */
     void (*drop_capture)(MwDevice *device);
 
     void (*destroy)(MwDevice *device);

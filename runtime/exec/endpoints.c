@@ -330,7 +330,7 @@ static int64_t count_polls(const MwEndpoints *endpoints)
 bool mw_endpoints_progress(MwEndpoints *endpoints, MwFault *fault)
 {
     bool done = false;
-    if (endpoints->traffic.endpoint_count == 0)
+    if (endpoints->traffic.endpoint_count == 0 || endpoints->device->is_capturing)
         return true;
     for (int64_t left = count_polls(endpoints); left > 0 && !done; left--)
         if (!poll(endpoints, &done, fault))

@@ -20,7 +20,8 @@ bool mw_endpoints_begin_step(MwEndpoints *endpoints, MwFault *fault);
 /* Does one operation of a task's traffic; `micro_batch` is the task's. */
 bool mw_endpoints_do(MwEndpoints *endpoints, const MwTrafficOp *op, int micro_batch,
                      MwFault *fault);
-/* Called after each instruction: lets the messages in flight make progress. */
+/* Called after each instruction and graph: lets the messages in flight make progress, unless the
+ * device captures. */
 bool mw_endpoints_progress(MwEndpoints *endpoints, MwFault *fault);
 /* Called when a task is done and its outputs are taken: posts the receives that its slots were in
  * the way of. */

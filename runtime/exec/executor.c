@@ -36,14 +36,32 @@ static void alloc_call(MwExecutor *executor, MwArena *arena)
     executor->parts = MW_NEW(arena, MwExchange, operands / 2);
 }
 
-static bool make_commands(MwExecutor *executor, MwArena *arena, MwFault *fault)
+static bool make_commands(MwExecutor *executor, MwArena *arena, bool has_graphs, MwFault *fault)
 {
     MwDevice *device = executor->device;
     executor->commands =
         mw_command_list(arena, executor->mesh, mw_endpoints_traffic(executor->endpoints),
-                        executor->transport->queue);
+                        executor->transport->queue, has_graphs);
     return executor->commands.event_count == 0 ||
            device->table->make_events(device, arena, executor->commands.event_count, fault);
+}
+
+/* True if work can be captured: what the host gives and takes lies where the device reaches it,
+ * collectives need no host, and instructions are not timed. */
+static bool can_capture(const MwExecutor *executor)
+{
+    return executor->device->table->begin_capture && executor->host_slots &&
+           executor->transport->is_queued && !executor->trace;
+}
+
+static void make_graphs(MwExecutor *executor, MwArena *arena)
+{
+    const MwCommandList *list = &executor->commands;
+    const int count = list->is_one_graph ? MW_STEP_SLOTS : list->captured_count;
+    if (!count)
+        return;
+    executor->is_captured = MW_NEW(arena, bool, count);
+    executor->device->table->make_graphs(executor->device, arena, count);
 }
 
 /* "send h" */
@@ -82,14 +100,15 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
         return NULL;
     executor->endpoints =
         mw_endpoints_new(arena, plan, mesh, device, transport, executor->memory, fault);
-    if (!executor->endpoints || !make_commands(executor, arena, fault) ||
-        !mw_executor_alloc_data(executor, arena, fault))
+    if (!executor->endpoints || !mw_executor_alloc_data(executor, arena, fault) ||
+        !make_commands(executor, arena, can_capture(executor), fault))
         return NULL;
     executor->exchanges = MW_NEW(arena, MwExchanges, 1);
     mw_exchanges_add(arena, executor->exchanges, mesh, executor->memory);
     executor->zeros = mw_weights_zero_ranges(arena, mesh, &executor->zero_count);
     alloc_call(executor, arena);
     make_labels(executor, arena);
+    make_graphs(executor, arena);
     return executor;
 }
 
@@ -106,7 +125,7 @@ MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const
     beside->trace = NULL; /* which is of the other plan */
     beside->endpoints = mw_endpoints_new(arena, plan, mesh, executor->device, executor->transport,
                                          executor->memory, fault);
-    if (!beside->endpoints || !make_commands(beside, arena, fault))
+    if (!beside->endpoints || !make_commands(beside, arena, false, fault))
         return NULL;
     mw_exchanges_add(arena, beside->exchanges, mesh, beside->memory);
     const int64_t slot_bytes = mw_executor_place_data(beside, arena);
@@ -335,16 +354,9 @@ MwInputBox *mw_executor_inputs(MwArena *arena, const MwExecutor *executor, int *
     return boxes.at;
 }
 
-static bool set_step(const MwExecutor *executor, MwFault *fault)
-{
-    MwDevice *device = executor->device;
-    return !device->step || device->table->set_step(device, mw_step_slot(executor->step),
-                                                    executor->kernel_step, fault);
-}
-
 static bool begin_step(const MwExecutor *executor, MwFault *fault)
 {
-    return set_step(executor, fault) && reset_accumulators(executor, fault) &&
+    return reset_accumulators(executor, fault) &&
            mw_endpoints_begin_step(executor->endpoints, fault);
 }
 
@@ -404,20 +416,35 @@ static bool do_command(const MwExecutor *executor, const MwCommand *command,
         return true;
     case MW_COMMAND_END_STEP:
         return end_step(executor, data, fault);
+    case MW_COMMAND_BEGIN_GRAPH:
+    case MW_COMMAND_END_GRAPH:
+        return true;
     }
     MW_UNREACHABLE();
 }
 
-bool mw_executor_do_commands(const MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+bool mw_executor_wait_before(const MwExecutor *executor, const MwCommand *command, MwFault *fault)
 {
     MwDevice *device = executor->device;
-    for (int i = 0; i < executor->commands.count; i++) {
+    return command->wait_event < 0 ||
+           device->table->wait_event(device, command->queue, command->wait_event, fault);
+}
+
+bool mw_executor_record_after(const MwExecutor *executor, const MwCommand *command, MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    return command->record_event < 0 ||
+           device->table->record_event(device, command->queue, command->record_event, fault);
+}
+
+bool mw_executor_do_commands(const MwExecutor *executor, int begin, int end,
+                             const MwExecutorData *data, MwFault *fault)
+{
+    for (int i = begin; i < end; i++) {
         const MwCommand *command = &executor->commands.at[i];
-        if ((command->wait_event >= 0 &&
-             !device->table->wait_event(device, command->queue, command->wait_event, fault)) ||
+        if (!mw_executor_wait_before(executor, command, fault) ||
             !do_command(executor, command, data, fault) ||
-            (command->record_event >= 0 &&
-             !device->table->record_event(device, command->queue, command->record_event, fault)))
+            !mw_executor_record_after(executor, command, fault))
             return false;
     }
     return true;

@@ -30,12 +30,12 @@ bool mw_executor_tune(const MwExecutor *executor, MwFault *fault);
 /* Connects the peers and sets every weight and state to its initial value. Collective over all
  * ranks; called once. */
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);
-/* `wanted`: the third step and the fourth are captured by the device, one for each slot of steps,
- * if the device and the transport can do so and no trace is written, and they and later steps are
- * replayed by one call each. Steps whose outputs are taken are not replayed. Where the device
- * cannot capture one, all run as the first two do. Off by default. */
+/* `wanted`: from the third step on the device captures graphs (runtime/exec/graphs.h) where they
+ * come first, if it and the transport can do so and no trace is written, and replays them by one
+ * call each. Where the step is one graph, steps whose outputs are taken are not replayed. Where the
+ * device cannot capture one, all is queued as in the first two steps. Off by default. */
 void mw_executor_set_replay(MwExecutor *executor, bool wanted);
-/* Why the device could not capture a step; NULL: it could, or has not tried. */
+/* Why the device could not capture a graph; NULL: it could, or has not tried. */
 const char *mw_executor_uncaptured(const MwExecutor *executor);
 /* Queues one step; steps count from 1 and follow each other. At most mw_executor_most_queued steps
  * are queued and not finished; a device that does not queue does the step. A fault says the step in

@@ -32,9 +32,9 @@ struct MwExecutor {
     int64_t host_slot_bytes;    /* all inputs of a step, then its metrics */
     int64_t *host_input_offset; /* [mesh->inputs] of micro-batch 0, in a slot */
     int64_t host_metric_offset; /* of the metrics of the mesh, in a slot */
-    bool replays;               /* steps are captured and replayed */
-    bool is_captured[MW_STEP_SLOTS];
-    MwFault uncaptured; /* why the device could not capture a step; "": it has not failed */
+    bool replays;               /* graphs are captured and replayed */
+    bool *is_captured;          /* [graphs of the device] */
+    MwFault uncaptured; /* why the device could not capture a graph; "": it has not failed */
     int steps;          /* steps run before the capture, where steps are replayed */
     /* Scratch memory for the instruction that runs. */
     MwKernelArg *args;
@@ -57,8 +57,12 @@ static inline void *mw_executor_slot(const MwExecutor *executor, int buffer, int
     return executor->memory + mw_plan_slot_offset(&executor->mesh->buffers[buffer], micro_batch);
 }
 
-/* Queues the work of a step, or does it; its inputs are filled unless the device captures. */
-bool mw_executor_do_commands(const MwExecutor *executor, const MwExecutorData *data,
-                             MwFault *fault);
+/* Queues the work of the commands [begin, end) of a step, or does it; inputs are filled unless the
+ * device captures. */
+bool mw_executor_do_commands(const MwExecutor *executor, int begin, int end,
+                             const MwExecutorData *data, MwFault *fault);
+/* The events of a command, which mw_executor_do_commands waits for and records, too. */
+bool mw_executor_wait_before(const MwExecutor *executor, const MwCommand *command, MwFault *fault);
+bool mw_executor_record_after(const MwExecutor *executor, const MwCommand *command, MwFault *fault);
 
 #endif

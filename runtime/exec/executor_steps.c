@@ -7,42 +7,11 @@
 #include "runtime/exec/executor_data.h"
 #include "runtime/exec/executor_state.h"
 
-/* ---- Replayed steps ---- */
-
-/* True if the command has a collective that it does not queue on the transport's queue. */
-static bool waits_for_collective(const MwExecutor *executor, const MwCommand *command)
-{
-    if ((command->kind != MW_COMMAND_INSTR && command->kind != MW_COMMAND_LOOP) ||
-        command->queue == executor->transport->queue)
-        return false;
-    const MwPlanProgram *program =
-        &executor->mesh->programs[executor->mesh->tasks[command->task].program];
-    const MwPlanLoop *loop = mw_plan_loop_at(program, command->instr);
-    const int count = command->kind == MW_COMMAND_LOOP ? loop->count : 1;
-    for (int i = command->instr; i < command->instr + count; i++)
-        if (program->instrs[i].kind == MW_INSTR_COLLECTIVE)
-            return true;
-    return false;
-}
-
-/* True if the host does nothing in a step but queue work: there are no messages, accumulators begin
- * with zeros, and every collective is queued on the transport's queue. */
-static bool can_replay(const MwExecutor *executor)
-{
-    const MwPlanMesh *mesh = executor->mesh;
-    bool can = executor->device->table->begin_capture && executor->host_slots &&
-               executor->transport->is_queued && !executor->trace &&
-               mw_endpoints_traffic(executor->endpoints)->endpoint_count == 0;
-    for (int i = 0; i < mesh->weight_count; i++)
-        can &= !mesh->weights[i].reset_each_step || mesh->weights[i].init == MW_INIT_ZEROS;
-    for (int i = 0; i < executor->commands.count && can; i++)
-        can = !waits_for_collective(executor, &executor->commands.at[i]);
-    return can;
-}
+/* ---- Graphs ---- */
 
 void mw_executor_set_replay(MwExecutor *executor, bool wanted)
 {
-    executor->replays = wanted && can_replay(executor);
+    executor->replays = wanted && executor->commands.graph_count > 0;
 }
 
 const char *mw_executor_uncaptured(const MwExecutor *executor)
@@ -50,45 +19,99 @@ const char *mw_executor_uncaptured(const MwExecutor *executor)
     return *executor->uncaptured.text ? executor->uncaptured.text : NULL;
 }
 
-/* Captures a step, or, where the device cannot, gives up replaying. Waits for the steps before, so
- * that a fault of theirs is not one of the capture. False after a fault of what the step does. */
-static bool capture_step(MwExecutor *executor, int slot, const MwExecutorData *data, MwFault *fault)
+/* What is on the compute queue between the begin and the end of a graph. */
+static bool do_graph(const MwExecutor *executor, const MwCommandGraph *graph,
+                     const MwExecutorData *data, MwFault *fault)
+{
+    const MwCommandList *list = &executor->commands;
+    return mw_executor_record_after(executor, &list->at[graph->begin], fault) &&
+           mw_executor_do_commands(executor, graph->begin + 1, graph->end, data, fault) &&
+           mw_executor_wait_before(executor, &list->at[graph->end], fault);
+}
+
+/* Waits for all that is queued, so that a fault of it is not one of a capture, and until nothing
+ * needs other ranks, since the device may block while it makes a graph. */
+static bool come_to_rest(MwDevice *device, MwFault *fault)
+{
+    return device->table->synchronize(device, fault) &&
+           (!device->quiesce || device->quiesce(device->idle_context, fault));
+}
+
+/* Captures a graph, or, where the device cannot, gives up replaying. False after a fault of what
+ * the graph does. */
+static bool capture(MwExecutor *executor, const MwCommandGraph *graph, int number,
+                    const MwExecutorData *data, MwFault *fault)
 {
     MwDevice *device = executor->device;
-    if (!device->table->synchronize(device, fault))
+    if (!come_to_rest(device, fault))
         return false;
-    const bool begun = device->table->begin_capture(device, slot, &executor->uncaptured);
-    if (begun && !mw_executor_do_commands(executor, data, fault))
+    const bool begun = device->table->begin_capture(device, number, &executor->uncaptured);
+    if (begun && !do_graph(executor, graph, data, fault))
         return false;
-    executor->is_captured[slot] =
+    executor->is_captured[number] =
         begun && device->table->end_capture(device, &executor->uncaptured);
-    executor->replays = executor->is_captured[slot];
+    executor->replays = executor->is_captured[number];
     return true;
 }
 
-static bool replay_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
+/* A fault names the program of a graph that is a part of a task. */
+static bool launch(const MwExecutor *executor, const MwCommandGraph *graph, int number,
+                   MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    const int task = executor->commands.at[graph->begin + 1].task;
+    if (device->table->replay(device, number, fault))
+        return true;
+    if (task >= 0)
+        mw_fault_prefix(fault, "program %s, a graph",
+                        executor->mesh->programs[executor->mesh->tasks[task].program].name);
+    return false;
+}
+
+static bool replay(MwExecutor *executor, const MwCommandGraph *graph, const MwExecutorData *data,
+                   MwFault *fault)
 {
     MwDevice *device = executor->device;
     MwTransport *transport = executor->transport;
-    const int slot = mw_step_slot(executor->step);
-    if (!executor->is_captured[slot] && !capture_step(executor, slot, data, fault))
+    const bool is_step = executor->commands.is_one_graph;
+    const int number = is_step ? mw_step_slot(executor->step) : graph->captured;
+    if (!executor->is_captured[number] && !capture(executor, graph, number, data, fault))
         return false;
-    if (!executor->is_captured[slot])
-        return mw_executor_do_commands(executor, data, fault);
-    return mw_executor_fill(executor, data, fault) &&
-           device->table->replay(device, slot, executor->kernel_step, fault) &&
-           (!transport->table->replayed || transport->table->replayed(transport, device, fault));
+    if (!executor->is_captured[number])
+        return do_graph(executor, graph, data, fault);
+    return (!is_step || mw_executor_fill(executor, data, fault)) &&
+           launch(executor, graph, number, fault) &&
+           (!graph->has_collectives || !transport->table->replayed ||
+            transport->table->replayed(transport, device, fault)) &&
+           mw_endpoints_progress(executor->endpoints, fault);
 }
 
 /* Number of steps that run before the first capture. The first loads code and selects algorithms,
  * which a capture cannot contain; the second runs as a captured one will, without either. */
 enum { STEPS_BEFORE_CAPTURE = 2 };
 
+static bool replays_now(MwExecutor *executor, const MwExecutorData *data)
+{
+    const bool may = executor->replays && (!executor->commands.is_one_graph || !data->output);
+    return may && executor->steps++ >= STEPS_BEFORE_CAPTURE;
+}
+
 static bool run_step(MwExecutor *executor, const MwExecutorData *data, MwFault *fault)
 {
-    if (!executor->replays || data->output || executor->steps++ < STEPS_BEFORE_CAPTURE)
-        return mw_executor_do_commands(executor, data, fault);
-    return replay_step(executor, data, fault);
+    const MwCommandList *list = &executor->commands;
+    bool replays = replays_now(executor, data);
+    int done = 0; /* commands */
+    for (int i = 0; i < list->graph_count && replays; i++) {
+        const MwCommandGraph *graph = &list->graphs[i];
+        if (!mw_executor_do_commands(executor, done, graph->begin, data, fault) ||
+            !mw_executor_wait_before(executor, &list->at[graph->begin], fault) ||
+            !replay(executor, graph, data, fault) ||
+            !mw_executor_record_after(executor, &list->at[graph->end], fault))
+            return false;
+        done = graph->end + 1;
+        replays = executor->replays;
+    }
+    return mw_executor_do_commands(executor, done, list->count, data, fault);
 }
 
 /* ---- Steps that are queued ---- */
@@ -105,6 +128,13 @@ int mw_executor_most_queued(const MwExecutor *executor)
     return executor->host_slots && !executor->trace && !waits ? MW_STEP_SLOTS : 1;
 }
 
+static bool set_step(const MwExecutor *executor, MwFault *fault)
+{
+    MwDevice *device = executor->device;
+    return !device->step || device->table->set_step(device, mw_step_slot(executor->step),
+                                                    executor->kernel_step, fault);
+}
+
 static bool queue_step(MwExecutor *executor, int64_t step, const MwExecutorData *data,
                        MwFault *fault)
 {
@@ -115,7 +145,8 @@ static bool queue_step(MwExecutor *executor, int64_t step, const MwExecutorData 
     executor->kernel_step = executor->beside ? mw_kernel_step(step, executor->beside->step) : step;
     executor->seed = executor->beside ? executor->beside->seed : executor->seed;
     mw_trace_begin_step(executor->trace, step);
-    const bool good = run_step(executor, data, fault) && mw_executor_queue_metrics(executor, fault);
+    const bool good = set_step(executor, fault) && run_step(executor, data, fault) &&
+                      mw_executor_queue_metrics(executor, fault);
     MW_ASSERT(mw_arena_bytes(executor->arena) == bytes); /* a step allocates nothing */
     return good;
 }

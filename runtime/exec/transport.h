@@ -21,6 +21,8 @@ typedef struct {
     /* sums of floats of 16 bits may be rounded at every device, where that is faster; else they are
      * rounded once */
     bool rounds_sums;
+    /* collectives are queued while others are at work in graphs (MwDeviceTable.replay) */
+    bool mixes_graphs;
 } MwTransportOptions;
 
 /* One message between two devices: a part of a buffer. */

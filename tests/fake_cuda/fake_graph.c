@@ -143,11 +143,13 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 
 /* ---- Launches ---- */
 
+/* Takes memory of the GPU, for which the host may be blocked. */
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *result, cudaGraph_t graph,
                                           unsigned long long flags)
 {
     (void)flags;
     MAY_FAIL(cudaErrorMemoryAllocation);
+    fake_load();
     cudaGraphExec_t exec = *result = fake_allocate(1, sizeof *exec);
     const int events = graph->records + graph->lanes + 1;
     exec->graph = *graph;

@@ -59,7 +59,7 @@ START_TEST(work_that_hangs_is_aborted)
     MwTransport *hosts = mw_transport_mpi_new(test.arena, false, &fault);
     MwDevice *device = mw_device_cuda_new(test.arena, &no_kernels, NULL, 1, &fault);
     test.memory = device->table->alloc(device, sizeof *test.memory, &fault);
-    ck_assert(mw_nccl_init(&test.nccl, 0, TIMEOUT_S, &fault));
+    ck_assert(mw_nccl_init(&test.nccl, 0, TIMEOUT_S, false, &fault));
     for (int i = 0; i < COMMS; i++)
         ck_assert_msg(open_one(&test, i, &fault), "%s", fault.text);
     for (int i = 0; i < COMMS; i++)
@@ -72,14 +72,22 @@ START_TEST(work_that_hangs_is_aborted)
 }
 END_TEST
 
+/* What a run says, what the user says, and what holds. */
+static const struct {
+    bool mixes;
+    const char *said, *holds;
+} mixing[] = {
+    {false, NULL, "0"}, {true, NULL, "1"}, {false, "1", "1"}, {true, "0", "0"}, {true, "1", "1"}};
+
 START_TEST(what_the_user_says_of_graphs_holds)
 {
     MwFault fault = {0};
     MwNccl nccl = {.progress = nothing};
-    if (_i)
-        setenv("NCCL_GRAPH_MIXING_SUPPORT", "1", true);
-    ck_assert(mw_nccl_init(&nccl, 0, TIMEOUT_S, &fault));
-    ck_assert_str_eq(getenv("NCCL_GRAPH_MIXING_SUPPORT"), _i ? "1" : "0");
+    if (mixing[_i].said)
+        setenv("NCCL_GRAPH_MIXING_SUPPORT", mixing[_i].said, true);
+    ck_assert(mw_nccl_init(&nccl, 0, TIMEOUT_S, mixing[_i].mixes, &fault));
+    ck_assert_str_eq(getenv("NCCL_GRAPH_MIXING_SUPPORT"), mixing[_i].holds);
+    ck_assert_int_eq(nccl.mixes, *mixing[_i].holds == '1');
     mw_nccl_end(&nccl, false);
 }
 END_TEST
@@ -93,6 +101,6 @@ int main(void)
     tcase_set_timeout(tests, 20);
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, work_that_hangs_is_aborted);
-    tcase_add_loop_test(tests, what_the_user_says_of_graphs_holds, 0, 2);
+    tcase_add_loop_test(tests, what_the_user_says_of_graphs_holds, 0, MW_COUNT(mixing));
     return run_suite(suite);
 }

@@ -25,6 +25,7 @@ ncclResult_t __wrap_ncclGroupEnd(void)
 }
 
 typedef struct {
+    MwArena *arena;
     MwTransport *transport;
     MwDevice *device;
     MwExchange exchange;
@@ -81,11 +82,12 @@ static bool group(const Test *test, MwFault *fault)
 static bool mix(const Test *test, MwFault *fault)
 {
     const MwDeviceTable *device = test->device->table;
+    device->make_graphs(test->device, test->arena, 1);
     if (!device->begin_capture(test->device, 0, fault) ||
         !exchange(test, &test->exchange, 1, fault) || !device->end_capture(test->device, fault))
         return false;
     for (int step = 1; step <= STEPS; step++)
-        if (!device->replay(test->device, 0, step, fault) ||
+        if (!device->replay(test->device, 0, fault) ||
             !test->transport->table->replayed(test->transport, test->device, fault) ||
             !exchange(test, &test->exchange, 1, fault))
             return false;
@@ -96,7 +98,7 @@ int main(void)
 {
     MwArena *arena = mw_arena_new();
     MwFault fault = {0};
-    Test test = {0};
+    Test test = {.arena = arena};
     const bool is_open = open_test(&test, arena, &fault);
     const bool groups_them = is_open && group(&test, &fault);
     const bool good = groups_them && mix(&test, &fault);

@@ -40,7 +40,7 @@ static void setup(void)
     memory.bytes = BYTES;
     hosts = mw_transport_mpi_new(arena, false, &fault);
     device = mw_device_cuda_new(arena, &no_kernels, NULL, 1, &fault);
-    ck_assert(mw_nccl_init(&nccl, 0, TIMEOUT_S, &fault));
+    ck_assert(mw_nccl_init(&nccl, 0, TIMEOUT_S, false, &fault));
     ck_assert(mw_nccl_memory_alloc(arena, hosts, device, &memory, true, &fault));
     ck_assert(memory.is_nccl);
     for (int i = 0; i < COMMS; i++)

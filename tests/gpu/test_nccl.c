@@ -34,7 +34,7 @@ static bool make_comm(Test *test, MwFault *fault)
     test->hosts = mw_transport_mpi_new(test->arena, false, fault);
     test->device =
         test->hosts ? mw_device_cuda_new(test->arena, &no_kernels, NULL, 1, fault) : NULL;
-    if (!test->device || !mw_nccl_init(&test->nccl, 0, TIMEOUT_S, fault))
+    if (!test->device || !mw_nccl_init(&test->nccl, 0, TIMEOUT_S, false, fault))
         return false;
     test->nccl.progress = nothing;
     test->comm = (MwNcclComm){.label = "of one"};

@@ -4,102 +4,28 @@
  * keys of a ring travel while others are attended to. The gradient of a table that is looked up and
  * multiplied by is added up in one place; and the update stores weights in bf16 where products take
  * them so. */
-#include "runtime/check/check.h"
-#include "runtime/exec/commands.h"
-#include "runtime/plan/routine.h"
-
-#include "codegen/plan/build.h"
 #include "codegen/plan/storage.h"
-#include "frontend/frontend.h"
-#include "passes/pass.h"
-#include "tests/unit/clusters.h"
+#include "runtime/plan/routine.h"
+#include "tests/unit/planned.h"
 #include "tests/unit/support.h"
 
 #include <string.h>
 
 static MwArena *arena;
 
-/* A model with what it is compiled for. */
-typedef struct {
-    const char *path, *mesh, *backend;
-    const MwDefine *defines;
-    int define_count;
-    bool in_bf16;
-    MwCompileOptions options;
-} Case;
-
-static MwPlan *plan_of(const Case *c)
+static MwPlan *plan_of(const PlannedModel *model)
 {
-    MwDiags *diags = mw_diags_new(arena);
-    MwCompilation compilation = {.arena = arena, .options = c->options};
-    ck_assert(mw_mesh_parse(c->mesh, &compilation.options.mesh));
-    MwCluster cluster = test_cluster(mw_mesh_devices(&compilation.options.mesh));
-    cluster.backend = c->backend;
-    compilation.cluster = &cluster;
-    compilation.graph =
-        mw_graph_load(arena, mw_interner_new(arena), c->path, c->defines, c->define_count, diags);
-    if (compilation.graph && c->in_bf16)
-        compilation.graph->precision = MW_BF16;
-    MwPipelineOptions pipeline = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT};
-    bool good = compilation.graph && mw_pipeline_run(&compilation, &pipeline, diags);
-    MwPlan *plan = good ? mw_plan_build(&compilation, "gpt.graph", diags) : NULL;
-    good = plan && mw_plan_check(plan, diags);
-    mw_diags_print(diags, stderr);
-    ck_assert(good);
-    return plan;
+    return planned(arena, model);
 }
 
 static MwPlan *plan_gpt(int micro_batches, const char *backend)
 {
-    static const MwDefine defines[] = {{"layers", "4"}, {"batch", "32"},  {"seq", "64"},
-                                       {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
-    return plan_of(&(Case){.path = SOURCE_ROOT "/models/gpt.graph",
-                           .mesh = "2",
-                           .backend = backend,
-                           .defines = defines,
-                           .define_count = MW_COUNT(defines),
-                           .options = {.stages = 1, .micro_batches = micro_batches}});
+    return planned_stages(arena, 1, micro_batches, backend);
 }
 
 static MwCommandList commands_of(const MwPlan *plan, MwQueue collectives)
 {
-    const MwTraffic traffic = mw_traffic(arena, plan, &plan->meshes[0]);
-    return mw_command_list(arena, &plan->meshes[0], &traffic, collectives);
-}
-
-static const MwPlanInstr *instr_of(const MwPlanMesh *mesh, const MwCommand *command)
-{
-    return &mesh->programs[mesh->tasks[command->task].program].instrs[command->instr];
-}
-
-/* Sums over the devices in the update: those of gradients, and of the loss. */
-static bool is_sum(const MwPlanMesh *mesh, const MwCommand *command)
-{
-    return command->kind == MW_COMMAND_INSTR && mesh->tasks[command->task].micro_batch < 0 &&
-           instr_of(mesh, command)->kind == MW_INSTR_COLLECTIVE &&
-           (instr_of(mesh, command)->target == MW_ALL_REDUCE ||
-            instr_of(mesh, command)->target == MW_REDUCE_SCATTER);
-}
-
-static bool reads(const MwPlanMesh *mesh, const MwCommand *command, int buffer)
-{
-    for (int i = 0; command->kind == MW_COMMAND_INSTR && i < instr_of(mesh, command)->operand_count;
-         i++)
-        if (instr_of(mesh, command)->operands[i].buffer == buffer &&
-            instr_of(mesh, command)->operands[i].access != MW_ACCESS_WRITE)
-            return true;
-    return false;
-}
-
-/* Instructions of the last backward between a sum and the first that uses its first part. */
-static int count_between(const MwPlanMesh *mesh, const MwCommandList *commands, int sum)
-{
-    const int result = instr_of(mesh, &commands->at[sum])->operands[1].buffer;
-    int count = 0;
-    for (int i = sum + 1; i < commands->count && !reads(mesh, &commands->at[i], result); i++)
-        count += commands->at[i].kind == MW_COMMAND_INSTR &&
-                 mesh->tasks[commands->at[i].task].micro_batch >= 0;
-    return count;
+    return planned_commands(arena, plan, 0, collectives, false);
 }
 
 START_TEST(gradients_are_summed_while_the_backward_goes_on)
@@ -112,10 +38,10 @@ START_TEST(gradients_are_summed_while_the_backward_goes_on)
     int sums = 0, among = 0, most = 0, calls = 0;
     ck_assert(strcmp(backward->name, "backward") == 0);
     for (int i = 0; i < commands.count; i++) {
-        if (!is_sum(mesh, &commands.at[i]))
+        if (!planned_is_sum(mesh, &commands.at[i]))
             continue;
-        const int between = count_between(mesh, &commands, i);
-        const int parts = mw_plan_part_total(instr_of(mesh, &commands.at[i]));
+        const int between = planned_overlap(mesh, &commands, i);
+        const int parts = mw_plan_part_total(planned_instr(mesh, &commands.at[i]));
         calls++;
         sums += parts;
         among += between > 0 && between < backward->instr_count ? parts : 0;
@@ -178,7 +104,7 @@ static int time_of(const MwPlanMesh *mesh, const MwCommand *command)
 {
     if (command->kind != MW_COMMAND_INSTR)
         return OTHER;
-    const MwPlanInstr *instr = instr_of(mesh, command);
+    const MwPlanInstr *instr = planned_instr(mesh, command);
     if (instr->kind == MW_INSTR_COLLECTIVE)
         return instr->target == MW_RING_SHIFT ? SHIFT : OTHER;
     return instr->kind == MW_INSTR_ROUTINE &&
@@ -211,16 +137,16 @@ START_TEST(keys_travel_while_others_are_attended_to)
                                        "grad.layers.*.attention.q=ring"};
     static const MwDefine defines[] = {{"layers", "2"}, {"batch", "2"},   {"seq", "256"},
                                        {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
-    const MwPlan *plan = plan_of(&(Case){.path = SOURCE_ROOT "/models/gpt.graph",
-                                         .mesh = "4",
-                                         .backend = _i ? "cpu" : "cuda",
-                                         .defines = defines,
-                                         .define_count = MW_COUNT(defines),
-                                         .options = {.stages = 1,
-                                                     .micro_batches = 1,
-                                                     .remat = MW_REMAT_NONE,
-                                                     .pins = pins,
-                                                     .pin_count = MW_COUNT(pins)}});
+    const MwPlan *plan = plan_of(&(PlannedModel){.path = SOURCE_ROOT "/models/gpt.graph",
+                                                 .mesh = "4",
+                                                 .backend = _i ? "cpu" : "cuda",
+                                                 .defines = defines,
+                                                 .define_count = MW_COUNT(defines),
+                                                 .options = {.stages = 1,
+                                                             .micro_batches = 1,
+                                                             .remat = MW_REMAT_NONE,
+                                                             .pins = pins,
+                                                             .pin_count = MW_COUNT(pins)}});
     const MwPlanMesh *mesh = &plan->meshes[0];
     const MwCommandList commands =
         commands_of(plan, _i ? MW_QUEUE_COMPUTE : MW_QUEUE_COMMUNICATION);
@@ -230,7 +156,7 @@ START_TEST(keys_travel_while_others_are_attended_to)
         shifts += time_of(mesh, &commands.at[i]) == SHIFT;
         others += time_of(mesh, &commands.at[i]) == OTHER;
         if (commands.at[i].kind == MW_COMMAND_INSTR)
-            all_s += instr_of(mesh, &commands.at[i])->time_s;
+            all_s += planned_instr(mesh, &commands.at[i])->time_s;
     }
     const int attention = LAYERS * 2 * WAYS * ATTENTION;
     const int seen = _i ? shifts : LAYERS * 2;
@@ -308,14 +234,14 @@ static const MwPlan *plan_half(const char *backend, int64_t memory_bytes)
 {
     static const MwDefine defines[] = {{"layers", "2"}, {"batch", "4"},   {"seq", "16"},
                                        {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
-    return plan_of(
-        &(Case){.path = SOURCE_ROOT "/models/gpt.graph",
-                .mesh = "1",
-                .backend = backend,
-                .defines = defines,
-                .define_count = MW_COUNT(defines),
-                .in_bf16 = true,
-                .options = {.stages = 1, .micro_batches = 1, .memory_bytes = memory_bytes}});
+    return plan_of(&(PlannedModel){
+        .path = SOURCE_ROOT "/models/gpt.graph",
+        .mesh = "1",
+        .backend = backend,
+        .defines = defines,
+        .define_count = MW_COUNT(defines),
+        .in_bf16 = true,
+        .options = {.stages = 1, .micro_batches = 1, .memory_bytes = memory_bytes}});
 }
 
 START_TEST(the_update_stores_weights_in_bf16_too)

@@ -143,6 +143,54 @@ START_TEST(steps_that_are_queued_are_those_that_are_waited_for)
 }
 END_TEST
 
+/* ---- Graphs ---- */
+
+static bool is_at_rest;
+static int captures;
+static const MwDeviceTable *plain;
+
+static bool rest(void *context, MwFault *fault)
+{
+    (void)context, (void)fault;
+    return is_at_rest = true;
+}
+
+static bool run_call(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
+{
+    is_at_rest = false;
+    return plain->run(device, call, fault);
+}
+
+static bool capture(MwDevice *device, int graph, MwFault *fault)
+{
+    ck_assert(is_at_rest);
+    captures++;
+    return plain->begin_capture(device, graph, fault);
+}
+
+/* The device may block while it makes a graph: what needs other ranks is done before. */
+START_TEST(nothing_needs_others_while_a_graph_is_made)
+{
+    const MwExecutorData inputs = {NULL, give_input, NULL};
+    Sample sample = started(0, 1, 2, mw_kernel_table);
+    MwDeviceTable table = *sample.device->table;
+    double loss;
+    MwFault fault;
+    plain = sample.device->table;
+    table.run = run_call;
+    table.begin_capture = plain->begin_capture ? capture : NULL;
+    sample.device->table = &table;
+    sample.device->quiesce = rest;
+    mw_executor_set_replay(sample.executor, true);
+    for (int64_t step = 1; step <= 5; step++)
+        ck_assert(mw_executor_step(sample.executor, step, &inputs, &loss, &fault));
+    ck_assert_int_eq(captures, plain->begin_capture ? MW_STEP_SLOTS : 0);
+    sample.device->quiesce = NULL;
+    sample.device->table = plain;
+    ended(&sample);
+}
+END_TEST
+
 /* ---- Accumulators ---- */
 
 static int zero_calls;
@@ -327,6 +375,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, steps_are_those_of_the_model, 0, 5);
     tcase_add_loop_test(tests, steps_that_are_queued_are_those_that_are_waited_for, 0, 2);
+    tcase_add_test(tests, nothing_needs_others_while_a_graph_is_made);
     tcase_add_test(tests, accumulators_are_set_at_once);
     tcase_add_test(tests, zeros_are_those_of_accumulators);
     tcase_add_test(tests, kernels_get_position_step_and_seed);
