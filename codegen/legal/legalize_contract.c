@@ -200,7 +200,8 @@ static void choose_types(const MwLegalizer *l, Contraction *c)
 
 /* ---- Floats of 8 bits ---- */
 
-static bool fits_gemm_as_it_is(const MwLegalizer *l, const Contraction *c)
+/* The matrix products that the contraction of the operands as they are is; 0: none of 8 bits. */
+static int64_t count_products(const MwLegalizer *l, const Contraction *c)
 {
     MwContractOperand operands[2];
     MwKernelArg args[MW_GEMM_ARGS] = {0};
@@ -209,10 +210,10 @@ static bool fits_gemm_as_it_is(const MwLegalizer *l, const Contraction *c)
         operands[k] = (MwContractOperand){mw_legal_view(l, c->operands[k])->layout,
                                           *mw_legal_tensor(l, c->operands[k])};
     if (!mw_contract_plan(&c->einsum, operands, &c->result, &gemm))
-        return false;
+        return 0;
     for (int i = 0; i < MW_GEMM_ALPHA; i++)
         args[i].i = gemm.args[i];
-    return mw_gemm_takes_fp8(args);
+    return mw_gemm_takes_fp8(args) ? gemm.args[MW_GEMM_BATCH0] * gemm.args[MW_GEMM_BATCH1] : 0;
 }
 
 /* Puts the letters that are summed over last in operand k, and stores it so. */
@@ -230,20 +231,26 @@ static void turn_operand(MwLegalizer *l, Contraction *c, int k)
 }
 
 /* Whether the backend multiplies the operands, floats of 8 bits, as they are or with one of them or
- * both turned; `*product` is that product then. */
+ * both turned; `*product` is that product then. Turning takes less time than products of the thin
+ * slices that parts of a gathered weight may be, so the fewest products are taken. */
 static bool multiply_fp8(MwLegalizer *l, const Contraction *c, MwValueId *product)
 {
-    for (int turned = 0; turned < 4; turned++) {
+    Contraction best = *c;
+    int64_t least = INT64_MAX;
+    for (int turned = 0; turned < 4 && least > 1; turned++) {
         Contraction tried = *c;
         for (int k = 0; k < 2; k++)
             if (turned >> k & 1)
                 turn_operand(l, &tried, k);
-        if (fits_gemm_as_it_is(l, &tried)) {
-            *product = add_einsum(l, &tried);
-            return true;
+        const int64_t products = count_products(l, &tried);
+        if (products > 0 && products < least) {
+            best = tried;
+            least = products;
         }
     }
-    return false;
+    if (least < INT64_MAX)
+        *product = add_einsum(l, &best);
+    return least < INT64_MAX;
 }
 
 static bool is_fp8(const MwLegalizer *l, const Contraction *c)

@@ -13,7 +13,7 @@ typedef struct {
     MwPhase phase;
     double *end_s;     /* [units] when a unit ends, in the time of its phase */
     double *begin_s;   /* [units] */
-    bool *is_given;    /* [units] it only casts what the step begins with */
+    bool *is_given;    /* [units] it is a kernel of weights and states alone */
     int32_t *level_of; /* [units] of a collective that is in an item */
     MwBucketItems out;
 } Finder;
@@ -158,17 +158,21 @@ static double made_at(const Finder *f, int maker)
     return maker >= 0 && f->units->units.at[maker].phase == last ? f->end_s[maker] : 0;
 }
 
+/* Whether operand k of a node depends on weights and states alone, by way of kernels. */
+static bool is_operand_given(const Finder *f, const MwNode *node, int k)
+{
+    const int maker = mw_operand_maker(f->legal, f->units, node, k);
+    const MwValueId root = mw_legal_root(f->legal, node->operands[k]);
+    return maker < 0 ? mw_value_node(f->legal->graph, root)->op != MW_OP_INPUT : f->is_given[maker];
+}
+
 /* Whether an item may begin with a collective on what `maker` makes; -1: it is there already. */
 static bool may_begin(const Finder *f, int maker, int unit)
 {
     if (f->phase == MW_PHASE_UPDATE)
         return maker < 0 || f->units->units.at[maker].phase != MW_PHASE_UPDATE;
     const MwNode *node = first_node(f->legal, f->units, unit);
-    return mw_op_collective(node->op) == MW_ALL_GATHER &&
-           (maker < 0
-                ? mw_value_node(f->legal->graph, mw_legal_root(f->legal, node->operands[0]))->op !=
-                      MW_OP_INPUT
-                : f->is_given[maker]);
+    return mw_op_collective(node->op) == MW_ALL_GATHER && is_operand_given(f, node, 0);
 }
 
 static void take_collective(Finder *f, int unit)
@@ -187,17 +191,14 @@ static void take_collective(Finder *f, int unit)
 static bool is_given(const Finder *f, int u)
 {
     const MwUnit *unit = &f->units->units.at[u];
-    for (int i = 0; i < unit->nodes.count; i++) {
+    bool given = unit->is_kernel && unit->loop < 0;
+    for (int i = 0; i < unit->nodes.count && given; i++) {
         const MwNode *node = mw_legal_at(f->legal, unit->nodes.at[i]);
-        if (node->op != MW_OP_CAST || unit->loop >= 0)
-            return false;
-        for (int k = 0; k < node->operand_count; k++) {
-            const int maker = mw_operand_maker(f->legal, f->units, node, k);
-            if (maker >= 0 && maker != u && !f->is_given[maker])
-                return false;
-        }
+        for (int k = 0; k < node->operand_count && given; k++)
+            given =
+                mw_operand_maker(f->legal, f->units, node, k) == u || is_operand_given(f, node, k);
     }
-    return unit->is_kernel;
+    return given;
 }
 
 /* Notes that the unit reads what items make. */

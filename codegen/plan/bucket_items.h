@@ -39,7 +39,8 @@ typedef struct {
 } MwBucketItems;
 
 /* The items of a phase: in the update, those whose operands earlier phases make; in others,
- * all-gathers of what the step begins with, or casts of it. The result is in `arena`. */
+ * all-gathers of weights and states, or of what kernels make of these alone. The result is in
+ * `arena`. */
 MwBucketItems mw_bucket_items(MwArena *arena, const MwLegal *legal, const MwUnits *units,
                               const MwCostModel *model, const MwOrder *order, MwPhase phase);
 

@@ -9,9 +9,9 @@
  *   - Sums of gradients: collectives of the update on what earlier programs leave, and collectives
  *     on these. They come first in the update, in the order in which the backward makes gradients,
  *     and are cut into buckets so that the last one ends soonest.
- *   - Weights: all-gathers of what a step begins with, or of casts of it, are cut so that the
- *     program waits for them least. At most MW_TUNED_BUCKET_MB are gathered in one bucket, since
- *     all of it takes memory before the first of it is used.
+ *   - Weights: all-gathers of weights and states, or of what kernels make of these alone, such as
+ *     casts, are cut so that the program waits for them least. At most MW_TUNED_BUCKET_MB are
+ *     gathered in one bucket, since all of it takes memory before the first of it is used.
  *   - Other collectives of the update, such as those that gather new weights, are done together
  *     where they have as many collectives before them.
  *

@@ -23,6 +23,11 @@
  *
  *   s       the greatest power of two by which that maximum times 2^margin is in the type
  *
+ * A weight is quantised from f32, not from its cast to bf16. So it is rounded once, alike in all
+ * plans, and no copy in bf16 is kept for it from step to step (codegen/legal/legalize_copies.h),
+ * which would take 2 bytes an element. With one micro-batch as many bytes move: 4 are read, where a
+ * copy would be written and read in 2. Each further micro-batch reads 2 more.
+ *
  * States: NAME.fp8.scale and NAME.fp8.amax for an operand NAME, in bf16, which has all of these
  * numbers. Powers of two scale and unscale without rounding, so that it makes no difference where
  * the division stands: with what follows the product or, if only the update does, there, after the
@@ -210,7 +215,17 @@ static MwValueId add_state(MwGraph *graph, const char *of, const char *suffix, M
     return mw_node_result(graph, mw_build_node(graph, &spec), 0);
 }
 
-/* bf16[] the greatest absolute value. */
+/* What operand `x` of a product is quantised from: a weight itself, where `x` is its cast. */
+static MwValueId source_of(const MwGraph *graph, MwValueId x)
+{
+    const MwNode *maker = mw_value_node(graph, x);
+    const bool is_cast = maker->op == MW_OP_CAST &&
+                         mw_value_node(graph, maker->operands[0])->op == MW_OP_WEIGHT &&
+                         mw_value_tensor(graph, maker->operands[0])->type == MW_F32;
+    return is_cast ? maker->operands[0] : x;
+}
+
+/* bf16[] the greatest absolute value, rounded as the greatest of rounded ones is. */
 static MwValueId greatest(MwGraph *graph, MwValueId x)
 {
     const int rank = mw_value_tensor(graph, x)->rank;
@@ -218,12 +233,11 @@ static MwValueId greatest(MwGraph *graph, MwValueId x)
     for (int d = 0; d < rank; d++)
         axes[d] = d;
     const MwAttr attr = mw_attr_ints(MW_ATTR_AXES, axes, rank);
-    const MwValueId size = mw_build_unary(graph, MW_OP_ABS, x);
+    const MwValueId size = mw_build_cast(graph, mw_build_unary(graph, MW_OP_ABS, x), MW_BF16);
     return mw_build(graph, NULL, MW_OP_REDUCE_MAX, &size, 1, &attr, 1);
 }
 
-/* Adds what operand `x`, a value of `from`, is as floats of 8 bits, at the product that the graph
- * is at. */
+/* Adds what `x`, a value of `from`, is as floats of 8 bits, at the product that the graph is at. */
 static Operand make_operand(Quantiser *q, MwValueId x)
 {
     MwGraph *to = q->rewrite.to;
@@ -240,7 +254,8 @@ static Operand make_operand(Quantiser *q, MwValueId x)
     to->phase = phase;
     const int before = to->values.count;
     operand.amax = greatest(to, value);
-    const MwValueId scaled = mw_build_binary(to, MW_OP_MUL, value, operand.scale);
+    const MwValueId scale = mw_build_cast(to, operand.scale, mw_value_tensor(to, value)->type);
+    const MwValueId scaled = mw_build_binary(to, MW_OP_MUL, value, scale);
     operand.quantised = mw_build_cast(to, scaled, operand.type);
     mw_build_name_temporaries(
         to, before, to->values.count,
@@ -250,8 +265,9 @@ static Operand make_operand(Quantiser *q, MwValueId x)
 
 /* The operand is in the phase of the first product that takes it, and those of the backward come
  * last. */
-static Operand operand_of(Quantiser *q, MwValueId x)
+static Operand operand_of(Quantiser *q, MwValueId taken)
 {
+    const MwValueId x = source_of(q->rewrite.from, taken);
     if (q->operand_of[x.index] < 0) {
         q->operand_of[x.index] = q->operands.count;
         mw_vec_push(q->rewrite.to->arena, &q->operands, make_operand(q, x));

@@ -5,11 +5,11 @@
  * Out: the same graph with IDENTITY nodes. One stands between a value and its uses in a phase if
  *      there are at least two, so that resharding the value for all of them is one edge of the
  *      intra-operator problem, paid once, and one sequence of collectives in the plan. One
- *      stands behind every weight that is cast to a shorter type: so the cast may be done where the
- *      weight is stored, and the shorter type be gathered, once for all phases. One
- *      stands before every output and metric, which leave the graph whole. Constants and
- *      iotas, which cost nothing to compute, are computed once per use instead. Partition
- *      removes the identities again.
+ *      stands behind every weight that is cast to a shorter type, as it is or scaled for 8 bits: so
+ *      the cast may be done where the weight is stored, and the shorter type be gathered, once for
+ *      all phases. One stands before every output and metric, which leave the graph whole.
+ *      Constants and iotas, which cost nothing to compute, are computed once per use instead.
+ *      Partition removes the identities again.
  * Invariant: uses in different phases never share a copy but of such a weight, so no other copy
  *      outlives its phase; and a copy is in the first layer that uses it, which need not be that of
  *      the first use. */
@@ -58,7 +58,17 @@ static MwValueId add_identity(Share *share, MwValueId value, const char *suffix)
     return mw_build(to, name, MW_OP_IDENTITY, &share->rewrite.value[value.index], 1, NULL, 0);
 }
 
-/* Whether the node casts a weight to a shorter type, for uses in several phases. */
+/* The node that makes what `value` is a multiple of. */
+static const MwNode *maker_of_scaled(const Share *share, MwValueId value)
+{
+    const MwNode *node = maker_of(share, value);
+    const bool is_scaled =
+        node->op == MW_OP_MUL && mw_value_tensor(share->rewrite.from, node->operands[1])->rank == 0;
+    return is_scaled ? maker_of(share, node->operands[0]) : node;
+}
+
+/* Whether the node casts a weight, as it is or scaled, to a shorter type, for uses in several
+ * phases. */
 static bool shortens_weight(const Share *share, const MwNode *node)
 {
     const MwGraph *from = share->rewrite.from;
@@ -66,7 +76,8 @@ static bool shortens_weight(const Share *share, const MwNode *node)
     int phases = 0;
     for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
         phases += share->uses[result.index][phase] > 0;
-    return node->op == MW_OP_CAST && maker_of(share, node->operands[0])->op == MW_OP_WEIGHT &&
+    return node->op == MW_OP_CAST &&
+           maker_of_scaled(share, node->operands[0])->op == MW_OP_WEIGHT &&
            mw_type_bytes(mw_value_tensor(from, result)->type) <
                mw_type_bytes(mw_value_tensor(from, node->operands[0])->type) &&
            phases > 1;

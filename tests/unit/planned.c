@@ -17,8 +17,8 @@ MwPlan *planned(MwArena *arena, const PlannedModel *model)
     compilation.cluster = &cluster;
     compilation.graph = mw_graph_load(arena, mw_interner_new(arena), model->path, model->defines,
                                       model->define_count, diags);
-    if (compilation.graph && model->in_bf16)
-        compilation.graph->precision = MW_BF16;
+    if (compilation.graph)
+        mw_graph_set_precision(compilation.graph, model->precision);
     MwPipelineOptions pipeline = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT};
     bool good = compilation.graph && mw_pipeline_run(&compilation, &pipeline, diags);
     MwPlan *plan = good ? mw_plan_build(&compilation, "gpt.graph", diags) : NULL;

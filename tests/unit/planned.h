@@ -12,7 +12,7 @@ typedef struct {
     const char *path, *mesh, *backend;
     const MwDefine *defines;
     int define_count;
-    bool in_bf16;
+    MwType precision;
     MwCompileOptions options;
 } PlannedModel;
 

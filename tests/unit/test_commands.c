@@ -230,7 +230,7 @@ static bool casts_weights(const MwPlan *plan)
 }
 
 /* With copies that fill `memory_bytes`, or without a limit. */
-static const MwPlan *plan_half(const char *backend, int64_t memory_bytes)
+static const MwPlan *plan_in(MwType precision, const char *backend, int64_t memory_bytes)
 {
     static const MwDefine defines[] = {{"layers", "2"}, {"batch", "4"},   {"seq", "16"},
                                        {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
@@ -240,14 +240,14 @@ static const MwPlan *plan_half(const char *backend, int64_t memory_bytes)
         .backend = backend,
         .defines = defines,
         .define_count = MW_COUNT(defines),
-        .in_bf16 = true,
+        .precision = precision,
         .options = {.stages = 1, .micro_batches = 1, .memory_bytes = memory_bytes}});
 }
 
 START_TEST(the_update_stores_weights_in_bf16_too)
 {
     const char *backend = _i ? "cpu" : "cuda";
-    const MwPlan *plan = plan_half(backend, 0);
+    const MwPlan *plan = plan_in(MW_BF16, backend, 0);
     const MwPlanMesh *mesh = &plan->meshes[0];
     const MwPlanProgram *update = &mesh->programs[mesh->tasks[mesh->task_count - 1].program];
     int copies = 0, stored = 0;
@@ -265,10 +265,26 @@ START_TEST(the_update_stores_weights_in_bf16_too)
     }
     ck_assert_int_eq(copies, 2 * 8 + 1); /* of products and biases, and wte */
     ck_assert_int_eq(stored, copies);
-    const MwPlan *less = plan_half(backend, mesh->arena_bytes - 1);
+    const MwPlan *less = plan_in(MW_BF16, backend, mesh->arena_bytes - 1);
     ck_assert(casts_weights(less));
     for (int i = 0; i < less->meshes[0].weight_count; i++)
         ck_assert(!less->meshes[0].weights[i].is_copy);
+}
+END_TEST
+
+/* Weights that products of 8 bits take have no copy in bf16: one would be stored and read once for
+ * each time that f32 is. */
+START_TEST(weights_of_8_bits_have_no_copies)
+{
+    const MwPlan *plan = plan_in(MW_FP8, _i ? "cpu" : "cuda", 0);
+    const MwPlanMesh *mesh = &plan->meshes[0];
+    int copies = 0, scales = 0;
+    for (int i = 0; i < mesh->weight_count; i++) {
+        copies += mesh->weights[i].is_copy;
+        scales += ends_in(mesh->weights[i].name, ".fp8.scale");
+    }
+    ck_assert_int_eq(copies, 2 * 4 + 1); /* of biases, and wte */
+    ck_assert_int_eq(scales, 2 * 4 * 3); /* of the weights, and of what they multiply both ways */
 }
 END_TEST
 
@@ -294,6 +310,7 @@ int main(void)
     tcase_add_loop_test(tests, keys_travel_while_others_are_attended_to, 0, 2);
     tcase_add_loop_test(tests, rows_are_added_to_the_gradient_of_a_product, 0, 4);
     tcase_add_loop_test(tests, the_update_stores_weights_in_bf16_too, 0, 2);
+    tcase_add_loop_test(tests, weights_of_8_bits_have_no_copies, 0, 2);
     tcase_add_test(tests, results_of_sums_have_memory_early_if_there_is_enough);
     return run_suite(suite);
 }

@@ -170,6 +170,35 @@ START_TEST(gradients_have_the_range_of_e5m2)
 }
 END_TEST
 
+/* From f32, by no way of bf16, but where something else takes that. */
+static const struct {
+    const char *statements;
+    int casts; /* of w to bf16 */
+} weight_cases[] = {
+    {"train sum(gelu(x @ w) @ u) with sgd(lr = 1)", 0},
+    {"train sum(gelu(gelu(x @ w) @ w) @ u) with sgd(lr = 1)", 0},
+    {"h = gelu(x @ w)\n train sum(h @ u) + sum(h @ w) with sgd(lr = 1)", 1},
+};
+
+START_TEST(weights_are_rounded_once)
+{
+    TestModel model = model_of("", weight_cases[_i].statements, 1);
+    const MwGraph *graph = model.compilation.graph;
+    int scaled = 0, casts = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (node->operand_count == 0 || strcmp(mw_value(graph, node->operands[0])->name, "w") != 0)
+            continue;
+        scaled += node->op == MW_OP_MUL;
+        casts += node->op == MW_OP_CAST;
+    }
+    ck_assert_int_eq(scaled, 1);
+    ck_assert_int_eq(casts, weight_cases[_i].casts);
+    ck_assert_ptr_nonnull(interpreter_value(model.run, "w.fp8.scale"));
+    test_model_free(&model);
+}
+END_TEST
+
 START_TEST(no_gradient_passes_through_8_bits)
 {
     TestModel model = test_model_new("model m {\n"
@@ -193,6 +222,7 @@ int main(void)
     tcase_add_test(tests, a_model_without_such_products_is_told);
     tcase_add_loop_test(tests, scales_follow_the_history, 1, 3);
     tcase_add_test(tests, gradients_have_the_range_of_e5m2);
+    tcase_add_loop_test(tests, weights_are_rounded_once, 0, MW_COUNT(weight_cases));
     tcase_add_test(tests, no_gradient_passes_through_8_bits);
     return run_suite(suite);
 }
