@@ -246,14 +246,14 @@ START_TEST(collectives_take_turns)
     static const MwDefine defines[] = {{"layers", "2"}, {"batch", "4"},   {"seq", "256"},
                                        {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
     MwPlan *plan = planned(arena, &(PlannedModel){.path = SOURCE_ROOT "/models/gpt.graph",
-                                                        .mesh = "4",
-                                                        .backend = "cuda",
-                                                        .defines = defines,
-                                                        .define_count = MW_COUNT(defines),
-                                                        .options = {.stages = 1,
-                                                                    .micro_batches = 2,
-                                                                    .pins = pins,
-                                                                    .pin_count = MW_COUNT(pins)}});
+                                                  .mesh = "4",
+                                                  .backend = "cuda",
+                                                  .defines = defines,
+                                                  .define_count = MW_COUNT(defines),
+                                                  .options = {.stages = 1,
+                                                              .micro_batches = 2,
+                                                              .pins = pins,
+                                                              .pin_count = MW_COUNT(pins)}});
     MwPlanMesh *mesh = &plan->meshes[0];
     set_by_host(mesh);
     const MwCommandList list = planned_commands(arena, plan, 0, MW_QUEUE_COMMUNICATION, true);
