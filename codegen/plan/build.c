@@ -12,6 +12,7 @@
 #include "codegen/plan/buckets.h"
 #include "codegen/plan/group.h"
 #include "codegen/plan/merge.h"
+#include "codegen/plan/predict.h"
 #include "codegen/plan/report.h"
 #include "codegen/plan/stage.h"
 #include "codegen/plan/timeline.h"
@@ -218,28 +219,6 @@ static void make_room(const Builder *b, int index, MwPlanMesh *mesh)
     mesh->programs = MW_NEW(b->arena, MwPlanProgram, MW_PHASE_COUNT * stages);
 }
 
-/* Seconds of a program: its instructions one after another, but where devices overlap collectives
- * with kernels, shifts run beside them, until what they bring is read. */
-static double program_s(const Builder *b, const MwPlanMesh *mesh, const MwPlanProgram *program)
-{
-    double *there = MW_NEW(b->arena, double, mesh->buffer_count); /* since when */
-    double clocks[2] = {0};                                       /* of kernels; of shifts */
-    for (int i = 0; i < program->instr_count; i++) {
-        const MwPlanInstr *instr = &program->instrs[i];
-        const bool is_beside = b->backend->overlaps && instr->kind == MW_INSTR_COLLECTIVE &&
-                               mw_collective_info((MwCollective)instr->target)->shift != 0;
-        double *clock = &clocks[is_beside];
-        for (int k = 0; k < instr->operand_count; k++)
-            if (instr->operands[k].access != MW_ACCESS_WRITE)
-                *clock = fmax(*clock, there[instr->operands[k].buffer]);
-        *clock += mw_plan_instr_runs(program, i) * instr->time_s;
-        for (int k = 0; k < instr->operand_count; k++)
-            if (instr->operands[k].access != MW_ACCESS_READ)
-                there[instr->operands[k].buffer] = *clock;
-    }
-    return fmax(clocks[0], clocks[1]);
-}
-
 /* What a stage adds to its mesh. */
 static void build_stage(Builder *b, int index)
 {
@@ -274,6 +253,18 @@ static MwMeshStorage build_storage(Builder *b, int index, const Spending *spendi
 /* As far as memory allows, in this order. */
 static const Spending spendings[] = {{true, true}, {true, false}, {false, false}};
 
+/* The time that the mesh is at work in a step. */
+static void predict_mesh(const Builder *b, MwPlanMesh *mesh)
+{
+    double *program_s = MW_NEW(b->work, double, mesh->program_count);
+    for (int p = 0; p < mesh->program_count; p++)
+        program_s[p] = mw_plan_program_phase(&mesh->programs[p]) == MW_PHASE_UPDATE
+                           ? mw_predict_update_s(b->backend, mesh)
+                           : mw_predict_program_s(b->backend, mesh, p);
+    for (int t = 0; t < mesh->task_count; t++)
+        mesh->costs.step_s += program_s[mesh->tasks[t].program];
+}
+
 static void build_mesh(Builder *b, int index)
 {
     MwPlanMesh *mesh = &b->plan->meshes[index];
@@ -293,8 +284,7 @@ static void build_mesh(Builder *b, int index)
         build_stage(b, s);
     build_tasks(b, index, mesh);
     build_update(b, index, mesh);
-    for (int t = 0; t < mesh->task_count; t++)
-        mesh->costs.step_s += program_s(b, mesh, &mesh->programs[mesh->tasks[t].program]);
+    predict_mesh(b, mesh);
 }
 
 /* ---- Transfers ---- */
@@ -357,7 +347,25 @@ static void build_transfers(Builder *b)
 
 static double phase_s(const Builder *b, const MwStageBuilder *s, MwPhase phase)
 {
-    return s->program[phase] < 0 ? 0 : program_s(b, s->mesh, &s->mesh->programs[s->program[phase]]);
+    return s->program[phase] < 0 ? 0 : mw_predict_program_s(b->backend, s->mesh, s->program[phase]);
+}
+
+static double instrs_s(const MwPlanProgram *program)
+{
+    double time_s = 0;
+    for (int i = 0; i < program->instr_count; i++)
+        time_s += mw_plan_instr_runs(program, i) * program->instrs[i].time_s;
+    return time_s;
+}
+
+/* The share of a stage in the update of its mesh. */
+static double update_s(const Builder *b, const MwStageBuilder *s)
+{
+    double all_s = 0;
+    for (int i = 0; i < b->plan->stage_count; i++)
+        if (b->stages[i].mesh == s->mesh)
+            all_s += instrs_s(&b->stages[i].update);
+    return all_s > 0 ? mw_predict_update_s(b->backend, s->mesh) * instrs_s(&s->update) / all_s : 0;
 }
 
 /* The layers of a stage are next to each other. */
@@ -383,7 +391,7 @@ static void predict_stages(Builder *b)
         stage->forward_s = phase_s(b, s, MW_PHASE_FORWARD);
         stage->backward_s = phase_s(b, s, MW_PHASE_BACKWARD);
         stage->weight_s = phase_s(b, s, MW_PHASE_BACKWARD_WEIGHT);
-        stage->update_s = program_s(b, s->mesh, &s->update);
+        stage->update_s = update_s(b, s);
         count_layers(staging_of(b), i, stage);
     }
 }

@@ -13,7 +13,7 @@
  * because it may be on its way while tasks run.
  *
  * A collective of the update may run before the backward ends, as soon as its operand is there, if
- * the device overlaps collectives with kernels (runtime/exec/commands.h). The memory of its result
+ * the device overlaps collectives with kernels (runtime/order/commands.h). The memory of its result
  * is reserved from then on, if there is enough. */
 #ifndef MW_CODEGEN_PLAN_STORAGE_H
 #define MW_CODEGEN_PLAN_STORAGE_H

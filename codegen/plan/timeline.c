@@ -81,9 +81,13 @@ MwStageTimes *mw_plan_stage_times(MwArena *arena, const MwPlan *plan, const MwPl
 
 double mw_plan_update_s(const MwPlan *plan, const MwPlanEnds *ends)
 {
-    double update_s = 0;
-    for (int s = 0; s < plan->stage_count; s++)
-        update_s =
-            fmax(update_s, plan->stages[s].update_s + sent_s(plan, ends, s, MW_PHASE_UPDATE));
-    return update_s;
+    double longest_s = 0;
+    for (int m = 0; m < plan->mesh_count; m++) {
+        double update_s = 0;
+        for (int s = 0; s < plan->stage_count; s++)
+            if (plan->stages[s].mesh == m)
+                update_s += plan->stages[s].update_s + sent_s(plan, ends, s, MW_PHASE_UPDATE);
+        longest_s = fmax(longest_s, update_s);
+    }
+    return longest_s;
 }

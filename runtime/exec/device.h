@@ -8,15 +8,12 @@
 #define MW_RUNTIME_EXEC_DEVICE_H
 
 #include "runtime/exec/fault.h"
+#include "runtime/order/command.h"
 #include "runtime/plan/kernel.h"
 #include "runtime/plan/plan.h"
 
 typedef struct MwDevice MwDevice;
 typedef struct MwChoices MwChoices;
-
-/* The queues of a device. Work on one queue is done in order; two queues are served concurrently. A
- * device without concurrency has MW_QUEUE_COMPUTE only. */
-typedef enum { MW_QUEUE_COMPUTE, MW_QUEUE_COMMUNICATION, MW_QUEUE_COUNT } MwQueue;
 
 /* Steps that can be queued at once, on a device that does one while the next is queued. What the
  * host writes for a step and reads of it is in a slot of its own. */

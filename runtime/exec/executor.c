@@ -40,8 +40,8 @@ static bool make_commands(MwExecutor *executor, MwArena *arena, bool has_graphs,
 {
     MwDevice *device = executor->device;
     executor->commands =
-        mw_command_list(arena, executor->mesh, mw_endpoints_traffic(executor->endpoints),
-                        executor->transport->queue, has_graphs);
+        mw_step_commands(arena, executor->mesh, mw_endpoints_traffic(executor->endpoints),
+                         executor->transport->queue, has_graphs);
     return executor->commands.event_count == 0 ||
            device->table->make_events(device, arena, executor->commands.event_count, fault);
 }

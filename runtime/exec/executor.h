@@ -30,7 +30,7 @@ bool mw_executor_tune(const MwExecutor *executor, MwFault *fault);
 /* Connects the peers and sets every weight and state to its initial value. Collective over all
  * ranks; called once. */
 bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault);
-/* `wanted`: from the third step on the device captures graphs (runtime/exec/graphs.h) where they
+/* `wanted`: from the third step on the device captures graphs (runtime/order/graphs.h) where they
  * come first, if it and the transport can do so and no trace is written, and replays them by one
  * call each. Where the step is one graph, steps whose outputs are taken are not replayed. Where the
  * device cannot capture one, all is queued as in the first two steps. Off by default. */

@@ -3,12 +3,12 @@
 #ifndef MW_RUNTIME_EXEC_EXECUTOR_STATE_H
 #define MW_RUNTIME_EXEC_EXECUTOR_STATE_H
 
-#include "runtime/exec/commands.h"
 #include "runtime/exec/endpoints.h"
 #include "runtime/exec/exchanges.h"
 #include "runtime/exec/step_data.h"
 #include "runtime/exec/trace.h"
 #include "runtime/exec/weights.h"
+#include "runtime/order/commands.h"
 
 typedef struct MwExecutor MwExecutor;
 

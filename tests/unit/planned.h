@@ -5,7 +5,7 @@
 
 #include "frontend/frontend.h"
 #include "passes/pass.h"
-#include "runtime/exec/commands.h"
+#include "runtime/order/commands.h"
 
 /* A model with what it is compiled for. */
 typedef struct {

@@ -9,6 +9,7 @@
 #include "tests/unit/planned.h"
 #include "tests/unit/support.h"
 
+#include <math.h>
 #include <string.h>
 
 static MwArena *arena;
@@ -95,12 +96,59 @@ START_TEST(results_of_sums_have_memory_early_if_there_is_enough)
 }
 END_TEST
 
+/* ---- Times ---- */
+
+typedef double TimeOf(const MwPlanMesh *mesh, const MwCommand *command);
+
+/* When all commands are done, with each queue in order and its waits. */
+static double end_of(const MwPlanMesh *mesh, const MwCommandList *commands, TimeOf *time_of)
+{
+    double *events = MW_NEW(arena, double, commands->event_count), queues[2] = {0};
+    for (int i = 0; i < commands->count; i++) {
+        const MwCommand *command = &commands->at[i];
+        double *queue = &queues[command->queue];
+        if (command->wait_event >= 0)
+            *queue = fmax(*queue, events[command->wait_event]);
+        *queue += time_of(mesh, command);
+        if (command->record_event >= 0)
+            events[command->record_event] = *queue;
+    }
+    return fmax(queues[0], queues[1]);
+}
+
+static double predicted(const MwPlanMesh *mesh, const MwCommand *command)
+{
+    return command->kind == MW_COMMAND_INSTR ? planned_instr(mesh, command)->time_s : 0;
+}
+
+/* The predicted step is that of the commands, which are the executor's: sums of gradients take time
+ * where nothing hides them. */
+START_TEST(predictions_know_what_overlaps)
+{
+    const bool overlaps = _i < 2;
+    const MwPlan *plan = plan_gpt(_i % 2 ? 4 : 1, overlaps ? "cuda" : "cpu");
+    const MwPlanMesh *mesh = &plan->meshes[0];
+    const MwCommandList commands =
+        commands_of(plan, overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE);
+    double all_s = 0;
+    for (int i = 0; i < commands.count; i++)
+        all_s += predicted(mesh, &commands.at[i]);
+    const double end_s = end_of(mesh, &commands, predicted);
+    ck_assert_double_eq_tol(plan->step_s, end_s, 0.01 * end_s);
+    ck_assert_double_eq_tol(mesh->costs.step_s, plan->step_s, 1e-9);
+    if (overlaps)
+        ck_assert_double_lt(plan->step_s, 0.97 * all_s);
+    else
+        ck_assert_double_eq_tol(plan->step_s, all_s, 1e-9);
+}
+END_TEST
+
 /* ---- Rings ---- */
 
 /* Pretended times: shifts of all that travels in a step of a ring take less than its attention. */
 enum { ATTENTION = 1000, SHIFT = 200, OTHER = 1 };
 
-static int time_of(const MwPlanMesh *mesh, const MwCommand *command)
+static double pretended(const MwPlanMesh *mesh, const MwCommand *command)
 {
     if (command->kind != MW_COMMAND_INSTR)
         return OTHER;
@@ -111,22 +159,6 @@ static int time_of(const MwPlanMesh *mesh, const MwCommand *command)
                    (instr->target == MW_ROUTINE_SDPA || instr->target == MW_ROUTINE_SDPA_GRAD)
                ? ATTENTION
                : OTHER;
-}
-
-/* When all commands are done, with each queue in order and its waits. */
-static int end_of(const MwPlanMesh *mesh, const MwCommandList *commands)
-{
-    int *events = MW_NEW(arena, int, commands->event_count), queues[2] = {0};
-    for (int i = 0; i < commands->count; i++) {
-        const MwCommand *command = &commands->at[i];
-        int *queue = &queues[command->queue];
-        if (command->wait_event >= 0)
-            *queue = (int)mw_max(*queue, events[command->wait_event]);
-        *queue += time_of(mesh, command);
-        if (command->record_event >= 0)
-            events[command->record_event] = *queue;
-    }
-    return (int)mw_max(queues[0], queues[1]);
 }
 
 /* Of a layer all shifts are hidden but those that bring the gradients of keys and values home. */
@@ -153,16 +185,16 @@ START_TEST(keys_travel_while_others_are_attended_to)
     int shifts = 0, others = 0;
     double all_s = 0;
     for (int i = 0; i < commands.count; i++) {
-        shifts += time_of(mesh, &commands.at[i]) == SHIFT;
-        others += time_of(mesh, &commands.at[i]) == OTHER;
+        shifts += pretended(mesh, &commands.at[i]) == SHIFT;
+        others += pretended(mesh, &commands.at[i]) == OTHER;
         if (commands.at[i].kind == MW_COMMAND_INSTR)
             all_s += planned_instr(mesh, &commands.at[i])->time_s;
     }
     const int attention = LAYERS * 2 * WAYS * ATTENTION;
     const int seen = _i ? shifts : LAYERS * 2;
     ck_assert_int_eq(shifts, LAYERS * (2 * 2 * (WAYS - 1) + 2 * WAYS));
-    ck_assert_int_ge(end_of(mesh, &commands), attention + seen * SHIFT);
-    ck_assert_int_le(end_of(mesh, &commands), attention + seen * SHIFT + others);
+    ck_assert_double_ge(end_of(mesh, &commands, pretended), attention + seen * SHIFT);
+    ck_assert_double_le(end_of(mesh, &commands, pretended), attention + seen * SHIFT + others);
     /* the prediction knows it */
     if (_i)
         ck_assert_double_eq_tol(mesh->costs.step_s, all_s, 1e-9);
@@ -307,6 +339,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, gradients_are_summed_while_the_backward_goes_on, 0, 2);
     tcase_add_loop_test(tests, where_collectives_block_the_plans_order_holds, 0, 2);
+    tcase_add_loop_test(tests, predictions_know_what_overlaps, 0, 4);
     tcase_add_loop_test(tests, keys_travel_while_others_are_attended_to, 0, 2);
     tcase_add_loop_test(tests, rows_are_added_to_the_gradient_of_a_product, 0, 4);
     tcase_add_loop_test(tests, the_update_stores_weights_in_bf16_too, 0, 2);

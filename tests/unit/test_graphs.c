@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What of a step can be captured as graphs: all of it, or parts of it between messages; and that
  * what is in them and outside is in order. */
-#include "runtime/exec/graphs.h"
+#include "runtime/order/graphs.h"
 #include "tests/unit/planned.h"
 #include "tests/unit/support.h"
 

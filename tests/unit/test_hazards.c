@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Waits of two queues, for random operations, against what is ordered by queues and waits alone:
  * all that conflicts is, and no wait can be left out. */
-#include "runtime/exec/hazards.h"
+#include "runtime/order/hazards.h"
 #include "tests/unit/support.h"
 
 #include <string.h>

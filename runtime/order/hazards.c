@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/exec/hazards.h"
+#include "runtime/order/hazards.h"
 
 #include <string.h>
 

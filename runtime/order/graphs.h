@@ -13,10 +13,10 @@
  * Time grows with the commands of a step, and with the graphs times those that are captured. These
  * have at most MW_GRAPH_COMMANDS commands together, where the step is not one graph; what is left
  * is no graph. */
-#ifndef MW_RUNTIME_EXEC_GRAPHS_H
-#define MW_RUNTIME_EXEC_GRAPHS_H
+#ifndef MW_RUNTIME_ORDER_GRAPHS_H
+#define MW_RUNTIME_ORDER_GRAPHS_H
 
-#include "runtime/exec/command.h"
+#include "runtime/order/command.h"
 #include "runtime/plan/traffic.h"
 
 /* A kernel in a graph takes some KB of the host's memory and less than one of the GPU's: a few
@@ -24,7 +24,7 @@
 enum { MW_GRAPH_COMMANDS = 1 << 16 };
 
 /* Finds the graphs of a list, whose commands are in the order in which they are issued, and adds
- * the commands that begin and end them. `collectives` is as in mw_command_list. */
+ * the commands that begin and end them. `collectives` is as in mw_step_commands. */
 void mw_graphs_find(MwArena *arena, const MwPlanMesh *mesh, const MwTraffic *traffic,
                     MwQueue collectives, MwCommandList *list);
 

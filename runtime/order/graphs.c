@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/exec/graphs.h"
+#include "runtime/order/graphs.h"
 
 #include "base/vec.h"
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A command of a step, and the list of all, of which some make up graphs. */
-#ifndef MW_RUNTIME_EXEC_COMMAND_H
-#define MW_RUNTIME_EXEC_COMMAND_H
+#ifndef MW_RUNTIME_ORDER_COMMAND_H
+#define MW_RUNTIME_ORDER_COMMAND_H
 
-#include "runtime/exec/device.h"
+#include "runtime/plan/plan.h"
+
+/* The queues of a device. Work on one queue is done in order; two queues are served concurrently. A
+ * device without concurrency has MW_QUEUE_COMPUTE only. */
+typedef enum { MW_QUEUE_COMPUTE, MW_QUEUE_COMMUNICATION, MW_QUEUE_COUNT } MwQueue;
 
 typedef enum {
     MW_COMMAND_BEGIN_STEP, /* reset the accumulators; post the receives that are posted ahead */

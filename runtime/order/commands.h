@@ -14,15 +14,15 @@
  *
  * A loop is one command. Where it has collectives on a queue of their own, it is a command for each
  * instruction and run instead, so that the list grows with the runs. */
-#ifndef MW_RUNTIME_EXEC_COMMANDS_H
-#define MW_RUNTIME_EXEC_COMMANDS_H
+#ifndef MW_RUNTIME_ORDER_COMMANDS_H
+#define MW_RUNTIME_ORDER_COMMANDS_H
 
-#include "runtime/exec/command.h"
+#include "runtime/order/command.h"
 #include "runtime/plan/traffic.h"
 
 /* `collectives` is the queue of collectives in groups of several members. `has_graphs`: the device
  * captures graphs. */
-MwCommandList mw_command_list(MwArena *arena, const MwPlanMesh *mesh, const MwTraffic *traffic,
-                              MwQueue collectives, bool has_graphs);
+MwCommandList mw_step_commands(MwArena *arena, const MwPlanMesh *mesh, const MwTraffic *traffic,
+                               MwQueue collectives, bool has_graphs);
 
 #endif

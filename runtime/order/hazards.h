@@ -12,8 +12,8 @@
  * each byte, the value of the last write before it in the given order: no later write can have
  * replaced it, since that write conflicts with both. A wait is emitted only if no earlier wait on
  * the same queue already implies it. */
-#ifndef MW_RUNTIME_EXEC_HAZARDS_H
-#define MW_RUNTIME_EXEC_HAZARDS_H
+#ifndef MW_RUNTIME_ORDER_HAZARDS_H
+#define MW_RUNTIME_ORDER_HAZARDS_H
 
 #include "base/vec.h"
 

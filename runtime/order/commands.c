@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "runtime/exec/commands.h"
+#include "runtime/order/commands.h"
 
-#include "runtime/exec/graphs.h"
-#include "runtime/exec/hazards.h"
+#include "runtime/order/graphs.h"
+#include "runtime/order/hazards.h"
 
 typedef struct {
     MwArena *arena; /* scratch memory */
@@ -310,8 +310,8 @@ static bool has_two_queues(const Builder *b)
     return false;
 }
 
-MwCommandList mw_command_list(MwArena *arena, const MwPlanMesh *mesh, const MwTraffic *traffic,
-                              MwQueue collectives, bool has_graphs)
+MwCommandList mw_step_commands(MwArena *arena, const MwPlanMesh *mesh, const MwTraffic *traffic,
+                               MwQueue collectives, bool has_graphs)
 {
     Builder b = {
         .arena = mw_arena_new(), .mesh = mesh, .traffic = traffic, .collectives = collectives};

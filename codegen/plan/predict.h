@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The predicted times of programs, from those of their instructions: in the order and with the
+ * waits of the executor (runtime/order/commands.h), which does collectives beside kernels where the
+ * backend can. What runs beside something else is not slowed down by it.
+ *
+ * Time grows with the instructions, and for each collective with those it does not wait for. */
+#ifndef MW_CODEGEN_PLAN_PREDICT_H
+#define MW_CODEGEN_PLAN_PREDICT_H
+
+#include "base/backend.h"
+#include "runtime/plan/plan.h"
+
+/* Seconds of a program by itself. */
+double mw_predict_program_s(const MwBackendInfo *backend, const MwPlanMesh *mesh, int program);
+
+/* Seconds from the end of the last micro-batch on the mesh to the end of the step there: of what of
+ * the update, the last program, does not run beside the last tasks before it. */
+double mw_predict_update_s(const MwBackendInfo *backend, const MwPlanMesh *mesh);
+
+#endif
