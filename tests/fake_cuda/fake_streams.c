@@ -192,9 +192,9 @@ bool fake_turn(cudaStream_t stream)
     return any;
 }
 
-/* A turn; where there is nothing to do, as where a peer is waited for, the core is left to that. (To
- * sleep, if only for 20 us, took runs of pipelines twice the time, also where there are three times
- * as many ranks as cores.) */
+/* A turn; where there is nothing to do, as where a peer is waited for, the core is left to that.
+ * (To sleep, if only for 20 us, took runs of pipelines twice the time, also where there are three
+ * times as many ranks as cores.) */
 static void turn_or_rest(cudaStream_t stream)
 {
     if (!fake_turn(stream))
