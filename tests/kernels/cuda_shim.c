@@ -180,15 +180,14 @@ static void want_whole_warps(void)
     }
 }
 
-/* The bf16 of an even index among two, and of an odd one. */
-static float low_half(unsigned pair)
-{
-    return mw_bf16_to_f32((uint16_t)pair);
-}
+/* Two bf16, of which the one of the even index is in the low half. */
+typedef struct {
+    float low, high;
+} Halves;
 
-static float high_half(unsigned pair)
+static Halves halves_of(unsigned pair)
 {
-    return mw_bf16_to_f32((uint16_t)(pair >> 16));
+    return (Halves){mw_bf16_to_f32((uint16_t)pair), mw_bf16_to_f32((uint16_t)(pair >> 16))};
 }
 
 /* What a lane gave for a product. */
@@ -219,13 +218,12 @@ void cuda_shim_mma(int line, float c[4], const unsigned a[4], const unsigned b[2
         const Factors left = factors_of(slot, lane % 4 * 8 + pair);
         const Factors right = factors_of(slot, lane % 4 * 8 + 4 + pair);
         for (int upper = 0; upper < 2; upper++) {
-            const unsigned g = row.a[2 * upper], g8 = row.a[2 * upper + 1];
-            const unsigned l = left.b[upper], r = right.b[upper];
+            const Halves g = halves_of(row.a[2 * upper]), g8 = halves_of(row.a[2 * upper + 1]);
+            const Halves l = halves_of(left.b[upper]), r = halves_of(right.b[upper]);
             Four *term = &terms[8 * upper + 2 * pair];
-            term[0] = (Four){low_half(g), low_half(g), low_half(g8), low_half(g8)} *
-                      (Four){low_half(l), low_half(r), low_half(l), low_half(r)};
-            term[1] = (Four){high_half(g), high_half(g), high_half(g8), high_half(g8)} *
-                      (Four){high_half(l), high_half(r), high_half(l), high_half(r)};
+            term[0] = (Four){g.low, g.low, g8.low, g8.low} * (Four){l.low, r.low, l.low, r.low};
+            term[1] =
+                (Four){g.high, g.high, g8.high, g8.high} * (Four){l.high, r.high, l.high, r.high};
         }
     }
     for (int k = 0; k < 16; k++)
