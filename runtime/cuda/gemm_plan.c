@@ -36,19 +36,15 @@ int mw_cuda_product_count(const MwPlan *plan)
 
 bool mw_cuda_takes_products(const MwPlan *plan, MwFault *fault)
 {
-    int gpu, major, minor;
+    int gpu, capability;
     if (count_products(plan, is_fp8_product) == 0)
         return true;
-    if (!MW_CUDA_CALL(fault, cudaGetDevice, &gpu) ||
-        !MW_CUDA_CALL(fault, cudaDeviceGetAttribute, &major, cudaDevAttrComputeCapabilityMajor,
-                      gpu) ||
-        !MW_CUDA_CALL(fault, cudaDeviceGetAttribute, &minor, cudaDevAttrComputeCapabilityMinor,
-                      gpu))
+    if (!MW_CUDA_CALL(fault, cudaGetDevice, &gpu) || !mw_cuda_capability(gpu, &capability, fault))
         return false;
-    return 10 * major + minor >= MW_CUDA_FP8_CAPABILITY ||
+    return capability >= MW_CUDA_FP8_CAPABILITY ||
            mw_fault_set(fault,
                         "device %d: precision fp8 needs GPUs of compute capability %d.%d or later, "
                         "and this one is of %d.%d",
-                        gpu, MW_CUDA_FP8_CAPABILITY / 10, MW_CUDA_FP8_CAPABILITY % 10, major,
-                        minor);
+                        gpu, MW_CUDA_FP8_CAPABILITY / 10, MW_CUDA_FP8_CAPABILITY % 10,
+                        capability / 10, capability % 10);
 }
