@@ -255,7 +255,7 @@ static void order_graph(Builder *b, MwCommandList *list, const MwCommandGraph *g
     b->ops = (MwHazardOps){0};
     for (int i = graph->begin; i <= graph->end; i++)
         add_op(b, &list->at[i]);
-    const MwHazardSync *syncs = mw_hazards_find(b->arena, &b->ops, NULL, &count);
+    const MwHazardSync *syncs = mw_hazards_find(b->arena, &b->ops, &count);
     for (int i = graph->begin; i <= graph->end; i++) {
         const MwHazardSync *sync = &syncs[i - graph->begin];
         if (sync->wait >= 0)
@@ -290,7 +290,7 @@ static void order_commands(Builder *b, MwCommandList *list)
 {
     int *items = MW_NEW(b->arena, int, list->count);
     const int count = add_items(b, list, items);
-    const MwHazardSync *syncs = mw_hazards_find(b->arena, &b->ops, NULL, &list->event_count);
+    const MwHazardSync *syncs = mw_hazards_find(b->arena, &b->ops, &list->event_count);
     for (int i = 0, graph = 0; i < count; i++) {
         const bool begins = list->at[items[i]].kind == MW_COMMAND_BEGIN_GRAPH;
         list->at[items[i]].wait_event = syncs[i].wait;

@@ -171,11 +171,12 @@ static void find_graphs(Finder *f, const MwCommandList *list)
     for (int i = 0, works; i < list->count;) {
         const int end = find_end(f, list, i, &works);
         const bool has_room = f->captured_commands + end - i <= MW_GRAPH_COMMANDS;
-        if (works >= 2 && has_room)
+        if (works >= 2 && has_room) {
             add_graph(f, list, i, end);
-        for (int k = i; k < end && (works < 2 || !has_room); k++)
-            mw_vec_push(f->arena, &f->commands, list->at[k]);
-        i = end;
+            i = end;
+        }
+        for (; i < end; i++)
+            mw_vec_push(f->arena, &f->commands, list->at[i]);
     }
 }
 

@@ -89,23 +89,20 @@ static int32_t take_event(Finder *f)
     return f->free_events.count ? f->free_events.at[--f->free_events.count] : f->event_count++;
 }
 
-MwHazardSync *mw_hazards_find(MwArena *arena, const MwHazardOps *ops, const int32_t *order,
-                              int *event_count)
+MwHazardSync *mw_hazards_find(MwArena *arena, const MwHazardOps *ops, int *event_count)
 {
     const int count = ops->ops.count;
     Finder f = {.ops = ops};
     int32_t *waits_for = MW_NEW(arena, int32_t, count);
     bool *is_awaited = MW_NEW(arena, bool, count);
     MwHazardSync *syncs = MW_NEW(arena, MwHazardSync, count);
-    for (int i = 0; i < count; i++) {
-        const int op = order ? order[i] : i;
+    for (int op = 0; op < count; op++) {
         waits_for[op] = find_wait(&f, op);
         if (waits_for[op] >= 0)
             is_awaited[waits_for[op]] = true;
         mw_vec_push(arena, &f.issued[ops->ops.at[op].queue], op);
     }
-    for (int i = 0; i < count; i++) {
-        const int op = order ? order[i] : i;
+    for (int op = 0; op < count; op++) {
         syncs[op] = (MwHazardSync){-1, -1};
         if (waits_for[op] >= 0) {
             syncs[op].wait = syncs[waits_for[op]].record;

@@ -48,9 +48,8 @@ typedef struct {
     int32_t record; /* event that is recorded on its queue after it; -1: none */
 } MwHazardSync;
 
-/* The synchronization of each operation [ops], where they are issued in `order` (NULL: by index).
- * An event is reused after its only wait; `*event_count` events suffice. */
-MwHazardSync *mw_hazards_find(MwArena *arena, const MwHazardOps *ops, const int32_t *order,
-                              int *event_count);
+/* The synchronization of each operation [ops]. An event is reused after its only wait;
+ * `*event_count` events suffice. */
+MwHazardSync *mw_hazards_find(MwArena *arena, const MwHazardOps *ops, int *event_count);
 
 #endif

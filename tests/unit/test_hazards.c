@@ -53,12 +53,12 @@ static bool conflict(const MwHazardOps *ops, int a, int b)
 
 /* [ops] bits of those that are surely done before it begins; the wait of operation `without` left
  * out. */
-static void find_done(const MwHazardOps *ops, const int32_t *order, const MwHazardSync *syncs,
-                      int without, uint64_t done[MOST_OPS])
+static void find_done(const MwHazardOps *ops, const MwHazardSync *syncs, int without,
+                      uint64_t done[MOST_OPS])
 {
     int last[2] = {-1, -1}, set_by[MOST_OPS];
-    for (int i = 0; i < ops->ops.count; i++) {
-        const int op = order[i], queue = ops->ops.at[op].queue, wait = syncs[op].wait;
+    for (int op = 0; op < ops->ops.count; op++) {
+        const int queue = ops->ops.at[op].queue, wait = syncs[op].wait;
         done[op] = last[queue] < 0 ? 0 : done[last[queue]] | 1ull << last[queue];
         if (wait >= 0 && op != without)
             done[op] |= done[set_by[wait]] | 1ull << set_by[wait];
@@ -84,19 +84,15 @@ START_TEST(all_that_conflicts_is_ordered_by_waits_that_are_all_needed)
     for (int p = 0; p < PROGRAMS; p++) {
         int events;
         const MwHazardOps ops = random_ops();
-        bool *may_move = MW_NEW(arena, bool, ops.ops.count);
-        for (int i = 0; i < ops.ops.count; i++)
-            may_move[i] = ops.ops.at[i].queue == 1 && draw(2);
-        const int32_t *order = mw_hazards_hoist(arena, &ops, may_move);
-        const MwHazardSync *syncs = mw_hazards_find(arena, &ops, order, &events);
-        find_done(&ops, order, syncs, -1, done);
+        const MwHazardSync *syncs = mw_hazards_find(arena, &ops, &events);
+        find_done(&ops, syncs, -1, done);
         ck_assert_msg(all_ordered(&ops, done), "program %d", p);
         for (int i = 0; i < ops.ops.count; i++) {
             ck_assert(syncs[i].record < events && syncs[i].wait < events);
             if (syncs[i].wait < 0)
                 continue;
             waits++;
-            find_done(&ops, order, syncs, i, done);
+            find_done(&ops, syncs, i, done);
             ck_assert_msg(!all_ordered(&ops, done), "program %d, operation %d", p, i);
         }
     }
@@ -142,7 +138,7 @@ START_TEST(events_are_reused)
         mw_hazard_ops_add(arena, &ops, i % 2);
         mw_hazard_ops_access(arena, &ops, (MwByteAccess){0, 1, true});
     }
-    mw_hazards_find(arena, &ops, NULL, &events);
+    mw_hazards_find(arena, &ops, &events);
     ck_assert_int_eq(events, 1);
 }
 END_TEST
