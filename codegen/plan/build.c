@@ -253,18 +253,6 @@ static MwMeshStorage build_storage(Builder *b, int index, const Spending *spendi
 /* As far as memory allows, in this order. */
 static const Spending spendings[] = {{true, true}, {true, false}, {false, false}};
 
-/* The time that the mesh is at work in a step. */
-static void predict_mesh(const Builder *b, MwPlanMesh *mesh)
-{
-    double *program_s = MW_NEW(b->work, double, mesh->program_count);
-    for (int p = 0; p < mesh->program_count; p++)
-        program_s[p] = mw_plan_program_phase(&mesh->programs[p]) == MW_PHASE_UPDATE
-                           ? mw_predict_update_s(b->backend, mesh)
-                           : mw_predict_program_s(b->backend, mesh, p);
-    for (int t = 0; t < mesh->task_count; t++)
-        mesh->costs.step_s += program_s[mesh->tasks[t].program];
-}
-
 static void build_mesh(Builder *b, int index)
 {
     MwPlanMesh *mesh = &b->plan->meshes[index];
@@ -284,7 +272,6 @@ static void build_mesh(Builder *b, int index)
         build_stage(b, s);
     build_tasks(b, index, mesh);
     build_update(b, index, mesh);
-    predict_mesh(b, mesh);
 }
 
 /* ---- Transfers ---- */
@@ -345,27 +332,12 @@ static void build_transfers(Builder *b)
 
 /* ---- What was predicted ---- */
 
-static double phase_s(const Builder *b, const MwStageBuilder *s, MwPhase phase)
-{
-    return s->program[phase] < 0 ? 0 : mw_predict_program_s(b->backend, s->mesh, s->program[phase]);
-}
-
 static double instrs_s(const MwPlanProgram *program)
 {
     double time_s = 0;
     for (int i = 0; i < program->instr_count; i++)
         time_s += mw_plan_instr_runs(program, i) * program->instrs[i].time_s;
     return time_s;
-}
-
-/* The share of a stage in the update of its mesh. */
-static double update_s(const Builder *b, const MwStageBuilder *s)
-{
-    double all_s = 0;
-    for (int i = 0; i < b->plan->stage_count; i++)
-        if (b->stages[i].mesh == s->mesh)
-            all_s += instrs_s(&b->stages[i].update);
-    return all_s > 0 ? mw_predict_update_s(b->backend, s->mesh) * instrs_s(&s->update) / all_s : 0;
 }
 
 /* The layers of a stage are next to each other. */
@@ -383,17 +355,42 @@ static void count_layers(const MwStaging *staging, int index, MwPlanStage *stage
     stage->first_layer = (int)mw_max(stage->first_layer, 0);
 }
 
-static void predict_stages(Builder *b)
+static bool is_update(const MwPlanProgram *program)
 {
-    for (int i = 0; i < b->plan->stage_count; i++) {
-        const MwStageBuilder *s = &b->stages[i];
-        MwPlanStage *stage = &b->plan->stages[i];
-        stage->forward_s = phase_s(b, s, MW_PHASE_FORWARD);
-        stage->backward_s = phase_s(b, s, MW_PHASE_BACKWARD);
-        stage->weight_s = phase_s(b, s, MW_PHASE_BACKWARD_WEIGHT);
-        stage->update_s = update_s(b, s);
-        count_layers(staging_of(b), i, stage);
-    }
+    return mw_plan_program_phase(program) == MW_PHASE_UPDATE;
+}
+
+/* `program_s`: seconds of the programs of its mesh, of which the update is the last. A stage has of
+ * it what its own instructions are. */
+static void predict_stage(const Builder *b, int index, const double *program_s)
+{
+    const MwStageBuilder *s = &b->stages[index];
+    MwPlanStage *stage = &b->plan->stages[index];
+    double *const times[] = {[MW_PHASE_FORWARD] = &stage->forward_s,
+                             [MW_PHASE_BACKWARD] = &stage->backward_s,
+                             [MW_PHASE_BACKWARD_WEIGHT] = &stage->weight_s};
+    for (int phase = 0; phase < MW_PHASE_UPDATE; phase++)
+        if (s->program[phase] >= 0)
+            *times[phase] = program_s[s->program[phase]];
+    const int last = s->mesh->program_count - 1;
+    const double all_s = instrs_s(&s->mesh->programs[last]);
+    if (is_update(&s->mesh->programs[last]) && all_s > 0)
+        stage->update_s = program_s[last] * instrs_s(&s->update) / all_s;
+    count_layers(staging_of(b), index, stage);
+}
+
+/* The time that the mesh is at work in a step, and those of its stages. */
+static void predict_mesh(const Builder *b, int index)
+{
+    MwPlanMesh *mesh = &b->plan->meshes[index];
+    double *program_s = MW_NEW(b->work, double, mesh->program_count);
+    for (int p = 0; p < mesh->program_count; p++)
+        program_s[p] = is_update(&mesh->programs[p]) ? mw_predict_update_s(b->backend, mesh)
+                                                     : mw_predict_program_s(b->backend, mesh, p);
+    for (int t = 0; t < mesh->task_count; t++)
+        mesh->costs.step_s += program_s[mesh->tasks[t].program];
+    for (int s = index; s < b->plan->stage_count; s += b->plan->mesh_count)
+        predict_stage(b, s, program_s);
 }
 
 static void build_alternatives(Builder *b)
@@ -492,7 +489,8 @@ static bool build(Builder *b, MwCompilation *compilation, MwDiags *diags)
     if (!check_memory(b, compilation, diags))
         return false;
     build_transfers(b);
-    predict_stages(b);
+    for (int i = 0; i < b->plan->mesh_count; i++)
+        predict_mesh(b, i);
     build_alternatives(b);
     b->plan->step_s = predict_step(b, diags);
     b->plan->kernels = b->pool->kernels.at;
