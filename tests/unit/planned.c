@@ -42,6 +42,28 @@ MwPlan *planned_stages(MwArena *arena, int stages, int micro_batches, const char
                                    .options = {.stages = stages, .micro_batches = micro_batches}});
 }
 
+MwPlan *planned_ring(MwArena *arena, int ways, int layers, int micro_batches, const char *backend)
+{
+    static const char *const pins[] = {"layers.*.attention.sdpa.0=ring",
+                                       "grad.layers.*.attention.q=ring"};
+    const MwDefine defines[] = {{"layers", mw_arena_printf(arena, "%d", layers)},
+                                {"batch", mw_arena_printf(arena, "%d", 2 * micro_batches)},
+                                {"seq", "256"},
+                                {"width", "64"},
+                                {"vocab", "128"},
+                                {"heads", "2"}};
+    return planned(arena, &(PlannedModel){.path = SOURCE_ROOT "/models/gpt.graph",
+                                          .mesh = mw_arena_printf(arena, "%d", ways),
+                                          .backend = backend,
+                                          .defines = defines,
+                                          .define_count = MW_COUNT(defines),
+                                          .options = {.stages = 1,
+                                                      .micro_batches = micro_batches,
+                                                      .remat = MW_REMAT_NONE,
+                                                      .pins = pins,
+                                                      .pin_count = MW_COUNT(pins)}});
+}
+
 const MwPlanInstr *planned_instr(const MwPlanMesh *mesh, const MwCommand *command)
 {
     return &mesh->programs[mesh->tasks[command->task].program].instrs[command->instr];

@@ -21,6 +21,9 @@ MwPlan *planned(MwArena *arena, const PlannedModel *model);
 /* gpt in stages of two devices, with 32 rows, or more where there are more micro-batches. */
 MwPlan *planned_stages(MwArena *arena, int stages, int micro_batches, const char *backend);
 
+/* gpt on a row of `ways` devices, on which keys and values go round; nothing is recomputed. */
+MwPlan *planned_ring(MwArena *arena, int ways, int layers, int micro_batches, const char *backend);
+
 MwCommandList planned_commands(MwArena *arena, const MwPlan *plan, int mesh, MwQueue collectives,
                                bool has_graphs);
 const MwPlanInstr *planned_instr(const MwPlanMesh *mesh, const MwCommand *command);

@@ -14,11 +14,6 @@
 
 static MwArena *arena;
 
-static MwPlan *plan_of(const PlannedModel *model)
-{
-    return planned(arena, model);
-}
-
 static MwPlan *plan_gpt(int micro_batches, const char *backend)
 {
     return planned_stages(arena, 1, micro_batches, backend);
@@ -165,20 +160,7 @@ static double pretended(const MwPlanMesh *mesh, const MwCommand *command)
 START_TEST(keys_travel_while_others_are_attended_to)
 {
     enum { WAYS = 4, LAYERS = 2 };
-    static const char *const pins[] = {"layers.*.attention.sdpa.0=ring",
-                                       "grad.layers.*.attention.q=ring"};
-    static const MwDefine defines[] = {{"layers", "2"}, {"batch", "2"},   {"seq", "256"},
-                                       {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
-    const MwPlan *plan = plan_of(&(PlannedModel){.path = SOURCE_ROOT "/models/gpt.graph",
-                                                 .mesh = "4",
-                                                 .backend = _i ? "cpu" : "cuda",
-                                                 .defines = defines,
-                                                 .define_count = MW_COUNT(defines),
-                                                 .options = {.stages = 1,
-                                                             .micro_batches = 1,
-                                                             .remat = MW_REMAT_NONE,
-                                                             .pins = pins,
-                                                             .pin_count = MW_COUNT(pins)}});
+    const MwPlan *plan = planned_ring(arena, WAYS, LAYERS, 1, _i ? "cpu" : "cuda");
     const MwPlanMesh *mesh = &plan->meshes[0];
     const MwCommandList commands =
         commands_of(plan, _i ? MW_QUEUE_COMPUTE : MW_QUEUE_COMMUNICATION);
@@ -266,14 +248,15 @@ static const MwPlan *plan_in(MwType precision, const char *backend, int64_t memo
 {
     static const MwDefine defines[] = {{"layers", "2"}, {"batch", "4"},   {"seq", "16"},
                                        {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
-    return plan_of(&(PlannedModel){
-        .path = SOURCE_ROOT "/models/gpt.graph",
-        .mesh = "1",
-        .backend = backend,
-        .defines = defines,
-        .define_count = MW_COUNT(defines),
-        .precision = precision,
-        .options = {.stages = 1, .micro_batches = 1, .memory_bytes = memory_bytes}});
+    return planned(arena,
+                   &(PlannedModel){
+                       .path = SOURCE_ROOT "/models/gpt.graph",
+                       .mesh = "1",
+                       .backend = backend,
+                       .defines = defines,
+                       .define_count = MW_COUNT(defines),
+                       .precision = precision,
+                       .options = {.stages = 1, .micro_batches = 1, .memory_bytes = memory_bytes}});
 }
 
 START_TEST(the_update_stores_weights_in_bf16_too)

@@ -241,19 +241,7 @@ END_TEST
 /* A ring, whose collectives are in graphs, with sums of gradients between them. */
 START_TEST(collectives_take_turns)
 {
-    static const char *const pins[] = {"layers.*.attention.sdpa.0=ring",
-                                       "grad.layers.*.attention.q=ring"};
-    static const MwDefine defines[] = {{"layers", "2"}, {"batch", "4"},   {"seq", "256"},
-                                       {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
-    MwPlan *plan = planned(arena, &(PlannedModel){.path = SOURCE_ROOT "/models/gpt.graph",
-                                                  .mesh = "4",
-                                                  .backend = "cuda",
-                                                  .defines = defines,
-                                                  .define_count = MW_COUNT(defines),
-                                                  .options = {.stages = 1,
-                                                              .micro_batches = 2,
-                                                              .pins = pins,
-                                                              .pin_count = MW_COUNT(pins)}});
+    MwPlan *plan = planned_ring(arena, 4, 2, 2, "cuda");
     MwPlanMesh *mesh = &plan->meshes[0];
     set_by_host(mesh);
     const MwCommandList list = planned_commands(arena, plan, 0, MW_QUEUE_COMMUNICATION, true);
