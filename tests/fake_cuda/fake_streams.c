@@ -193,8 +193,8 @@ bool fake_turn(cudaStream_t stream)
 }
 
 /* A turn; where there is nothing to do, as where a peer is waited for, the core is left to that.
- * (To sleep, if only for 20 us, took runs of pipelines twice the time, also where there are three
- * times as many ranks as cores.) */
+ * (To sleep, if only for 20 us, took runs of pipelines twice the time, also three of four ranks at
+ * once on two cores.) */
 static void turn_or_rest(cudaStream_t stream)
 {
     if (!fake_turn(stream))
