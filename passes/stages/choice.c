@@ -30,6 +30,7 @@ typedef struct {
     MwScheduleTerms terms;
     const MwMeshShape *mesh;  /* logical mesh of all stages, with several chunks; NULL: any */
     int stages;               /* number of stages; 0: any from 2 on */
+    int near;                 /* devices that those of a stage are near to; 0: any */
     MwStageChoiceAnswer best; /* so far */
     int64_t best_total;       /* of `best` in the stage problem; 0: no layout yet */
 } ChoiceSearch;
@@ -39,6 +40,15 @@ static bool is_allowed(const MwStageChoiceQuery *query, int devices)
 {
     return devices >= query->least_devices &&
            (query->most_devices == 0 || devices <= query->most_devices);
+}
+
+/* Whether stages of so many devices are tried: what the options allow, near to the best of equal
+ * meshes. */
+static bool is_tried(const ChoiceSearch *c, int devices)
+{
+    return is_allowed(c->query, devices) &&
+           (c->near == 0 ||
+            (devices * MW_TUNED_NEAR_EQUAL >= c->near && devices <= MW_TUNED_NEAR_EQUAL * c->near));
 }
 
 /* ---- Callbacks of the stage problem ---- */
@@ -114,7 +124,7 @@ static bool bound_candidate(void *context, int begin, int end, int submesh, MwSt
 {
     const ChoiceSearch *c = context;
     int devices = devices_of(c, submesh);
-    if (!is_allowed(c->query, devices))
+    if (!is_tried(c, devices))
         return false;
     MwStageCost cost = mw_stage_costs_bound(c->query->costs, begin, end, devices);
     *bound = candidate_of(c->query, &cost);
@@ -373,6 +383,8 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
     }
     solve_equal(&c);
     set_unit(&c);
+    if (c.unit > 1 && c.best.layout.stage_count > 0)
+        c.near = mw_mesh_devices(&c.best.layout.stages[0].cost.mesh);
     solve(&c);
     return c.best;
 }

@@ -244,21 +244,13 @@ static bool is_spent(const MwStageSearch *search)
     return problem->is_spent && problem->is_spent(problem->context);
 }
 
-/* Returns a lower bound of the boxes: the fill of their best cuts, with bounds where entries were
- * not asked. */
+/* Returns a lower bound of all cuts in the boxes. */
 static int64_t bound_boxes(MwStageSearch *search, Boxes *boxes)
 {
     int64_t least = MW_FORBIDDEN;
     for (int i = 0; i < boxes->count; i++) {
-        Box *box = &boxes->at[i];
-        raise_corner(search, box);
-        MwStageLimits limits = limits_of(search, box);
-        MwStagePath path;
-        search->passes++;
-        if (!mw_stage_pass_run(search->pass, &limits, &path))
-            continue;
-        box->fill = mw_max(box->fill, path.fill);
-        least = mw_min(least, bound_of(box));
+        raise_corner(search, &boxes->at[i]);
+        least = mw_min(least, bound_of(&boxes->at[i]));
     }
     return least;
 }
