@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* `meshwright collectives --cluster C --bytes A..B`. */
+#include "tools/argument.h"
+#include "tools/argument_bytes.h"
+#include "tools/collectives/table.h"
+#include "tools/commands.h"
+#include "tools/data_files.h"
+#include "tools/show_options.h"
+
+#include "frontend/cluster/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SVG, FORMAT_COUNT } Format;
+
+/* In the order of Format. */
+#define FORMATS "text|json|svg"
+
+typedef struct {
+    MwArena *arena;
+    const char *cluster;
+    MwCollective kind;
+    int64_t least, most;
+    MwMeshShape mesh; /* no axes: all devices of the cluster along one */
+    int axis;
+    MwShowOptions show;
+} Options;
+
+enum { OPTION_CLUSTER = 256, OPTION_BYTES, OPTION_COLLECTIVE, OPTION_MESH, OPTION_AXIS };
+
+/* "|all_reduce|all_gather|..." */
+static const char collective_names[] =
+#define COLLECTIVE(id, name, ...) "|" name
+#include "base/collectives.def"
+#undef COLLECTIVE
+    ;
+
+static const struct argp_option option_list[] = {
+    {"cluster", OPTION_CLUSTER, "FILE|NAME|local:N", 0, "The cluster", 0},
+    {"bytes", OPTION_BYTES, "A..B", 0,
+     "The sizes: A, its multiples by powers of four, and B (1KiB..1GiB)", 0},
+    {"collective", OPTION_COLLECTIVE, collective_names + 1, 0, "The collective (all_reduce)", 0},
+    {"mesh", OPTION_MESH, "SHAPE", 0,
+     "The mesh whose axis communicates, as 4x8 (all devices along one axis)", 0},
+    {"axis", OPTION_AXIS, "A", 0, "The axis, from 0 (0)", 0},
+    {MW_SHOW_FORMAT(FORMATS)},
+    {MW_SHOW_OUTPUT},
+    {0}};
+
+/* ---- Options ---- */
+
+static void parse_sizes(Options *options, const struct argp_state *state, const char *text)
+{
+    const char *dots = strstr(text, "..");
+    const char *least = dots ? mw_arena_strndup(options->arena, text, (size_t)(dots - text)) : text;
+    options->least = mw_argument_bytes(state, "number of bytes", least);
+    options->most = dots ? mw_argument_bytes(state, "number of bytes", dots + 2) : options->least;
+    if (options->most < options->least)
+        argp_error(state, "--bytes wants A..B, the lesser first, not '%s'", text);
+}
+
+static MwCollective parse_collective(const struct argp_state *state, const char *text)
+{
+    const char *names[MW_COLLECTIVE_COUNT];
+    for (int i = 0; i < MW_COLLECTIVE_COUNT; i++)
+        names[i] = mw_collective_name((MwCollective)i);
+    return (MwCollective)mw_argument_choice(state, "collective", names, MW_COLLECTIVE_COUNT, text);
+}
+
+static int parse_axis(const struct argp_state *state, const char *text)
+{
+    char *end;
+    const long axis = strtol(text, &end, 10);
+    if (end == text || *end || axis < 0 || axis >= MW_MAX_AXES)
+        argp_error(state, "an axis is a whole number from 0 to %d, not '%s'", MW_MAX_AXES - 1,
+                   text);
+    return (int)axis;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    Options *options = state->input;
+    switch (key) {
+    case OPTION_CLUSTER:
+        options->cluster = arg;
+        return 0;
+    case OPTION_BYTES:
+        parse_sizes(options, state, arg);
+        return 0;
+    case OPTION_COLLECTIVE:
+        options->kind = parse_collective(state, arg);
+        return 0;
+    case OPTION_MESH:
+        options->mesh = mw_argument_mesh(state, arg);
+        return 0;
+    case OPTION_AXIS:
+        options->axis = parse_axis(state, arg);
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is too much: the cluster is named by --cluster", arg);
+        return 0;
+    case ARGP_KEY_END:
+        if (!options->cluster)
+            argp_error(state, "for which cluster? Say --cluster FILE, NAME or local:N");
+        return 0;
+    default:
+        return mw_show_parse(&options->show, key, arg, state);
+    }
+}
+
+/* ---- The table ---- */
+
+static int64_t device_count(const MwMeshShape *mesh)
+{
+    int64_t devices = 1;
+    for (int a = 0; a < mesh->axis_count; a++)
+        devices *= mesh->size[a]; /* each at most 2^20 */
+    return devices;
+}
+
+/* Checks the mesh against the cluster; without axes, it becomes that of all devices. */
+static bool fit_mesh(Options *options, const MwCluster *cluster, MwDiags *diags)
+{
+    char text[MW_MESH_TEXT_BYTES];
+    const int devices = mw_cluster_devices(cluster);
+    MwMeshShape *mesh = &options->mesh;
+    if (mesh->axis_count == 0)
+        *mesh = (MwMeshShape){1, {devices}};
+    mw_mesh_text(mesh, text);
+    if (device_count(mesh) > devices)
+        mw_diag_error(diags, mw_span_none(), "--mesh %s has %lld devices, cluster %s has %d", text,
+                      (long long)device_count(mesh), cluster->name, devices);
+    else if (options->axis >= mesh->axis_count)
+        mw_diag_error(diags, mw_span_none(), "mesh %s has no axis %d", text, options->axis);
+    else if (mesh->size[options->axis] == 1)
+        mw_diag_error(diags, mw_span_none(),
+                      "axis %d of mesh %s has one device, which has nobody to communicate with",
+                      options->axis, text);
+    else
+        return true;
+    return false;
+}
+
+static void show(MwText *text, const MwCollectiveTable *table, Format format)
+{
+    switch (format) {
+    case FORMAT_TEXT:
+        mw_collective_table_text(text, table);
+        break;
+    case FORMAT_JSON:
+        mw_collective_table_json(text, table);
+        break;
+    case FORMAT_SVG:
+        mw_collective_table_svg(text, table);
+        break;
+    case FORMAT_COUNT:
+        MW_UNREACHABLE();
+    }
+}
+
+static void compare(Options *options, MwDiags *diags)
+{
+    MwArena *arena = options->arena;
+    const char *path = mw_data_file(arena, &mw_data_clusters, options->cluster);
+    const MwCluster *cluster = mw_cluster_load(arena, path, diags);
+    if (!cluster || !fit_mesh(options, cluster, diags))
+        return;
+    const MwCostModel model = mw_cost_model(cluster, &options->mesh);
+    const MwCollectiveTable table = mw_collective_table_new(
+        arena, &model, options->kind, options->axis, options->least, options->most);
+    MwText text = {.arena = arena};
+    show(&text, &table, (Format)options->show.format);
+    mw_result_write(options->show.output, &text, diags);
+}
+
+int mw_command_collectives(int argc, char **argv)
+{
+    static const struct argp argp = {
+        option_list,
+        parse_option,
+        NULL,
+        "Compares the algorithms of a collective on a cluster: what it takes by each, for several "
+        "sizes, and which one plans count with.\v"
+        "docs/clusters.md explains what is shown.",
+        NULL,
+        NULL,
+        NULL};
+    Options options = {.arena = mw_arena_new(),
+                       .kind = MW_ALL_REDUCE,
+                       .least = 1 << 10,
+                       .most = 1 << 30,
+                       .show.formats = FORMATS};
+    MwDiags *diags = mw_diags_new(options.arena);
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
+    compare(&options, diags);
+    mw_diags_print(diags, stderr);
+    const int status = mw_diags_error_count(diags) != 0;
+    mw_arena_free(&options.arena);
+    return status;
+}
