@@ -172,10 +172,7 @@ static double to_one(const MwAlgorithmCost *row, const MwRoute *route, double by
 /* A group on several nodes does it level by level (collective.c). */
 static double one_level(const MwAlgorithmCost *row, const MwRoute *route, double bytes)
 {
-    if (route->outer > 1)
-        return INFINITY;
-    return row->messages(route->inner) * route->near_latency_s +
-           row->volume(route->inner) * bytes / route->near_bytes_per_s;
+    return route->outer > 1 ? INFINITY : both_levels(row, route, bytes, 0);
 }
 
 /* ---- Rows ---- */

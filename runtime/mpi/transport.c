@@ -10,13 +10,13 @@
 #include "runtime/mpi/transport.h"
 
 #include "base/vec.h"
+#include "runtime/mpi/elements.h"
 #include "runtime/mpi/error.h"
 #include "runtime/mpi/host.h"
 #include "runtime/mpi/requests.h"
 #include "runtime/mpi/shared.h"
 #include "runtime/mpi/tags.h"
 
-#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,15 +220,11 @@ static void *mpi_alloc_arena(MwTransport *transport, MwDevice *device, int64_t b
 
 /* ---- Collectives by messages ---- */
 
-/* MPI counts elements in int. */
 static bool element_type(const MwExchange *exchange, int64_t count, MPI_Datatype *type,
                          MwFault *fault)
 {
-    static const MPI_Datatype by_bytes[] = {
-        [1] = MPI_UINT8_T, [2] = MPI_UINT16_T, [4] = MPI_UINT32_T, [8] = MPI_UINT64_T};
-    *type = by_bytes[mw_type_bytes(exchange->type)];
-    return count <= INT_MAX ||
-           mw_fault_set(fault, "a message of %lld elements is too long for MPI", (long long)count);
+    *type = mw_mpi_element(exchange->type);
+    return mw_mpi_counts(count, fault);
 }
 
 /* Elements [begin, begin + count) of every member's block. Blocks are `block` elements apart in a

@@ -2,15 +2,22 @@
 /* `meshwright collectives --cluster C --bytes A..B`. */
 #include "tools/argument.h"
 #include "tools/argument_bytes.h"
+#include "tools/collectives/measure.h"
 #include "tools/collectives/table.h"
 #include "tools/commands.h"
 #include "tools/data_files.h"
+#include "tools/ranks.h"
 #include "tools/show_options.h"
 
+#include "base/backend.h"
+#include "base/beside.h"
+#include "base/file.h"
 #include "frontend/cluster/cluster.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SVG, FORMAT_COUNT } Format;
 
@@ -22,28 +29,45 @@ typedef struct {
     const char *cluster;
     MwCollective kind;
     int64_t least, most;
+    bool has_sizes;
     MwMeshShape mesh; /* no axes: all devices of the cluster along one */
     int axis;
+    int ranks;           /* to be measured; 0: none */
+    const char *measure; /* this process is one of them, and the first writes this file */
     MwShowOptions show;
 } Options;
 
-enum { OPTION_CLUSTER = 256, OPTION_BYTES, OPTION_COLLECTIVE, OPTION_MESH, OPTION_AXIS };
+enum {
+    OPTION_CLUSTER = 256,
+    OPTION_BYTES,
+    OPTION_COLLECTIVE,
+    OPTION_MESH,
+    OPTION_AXIS,
+    OPTION_RUN,
+    OPTION_MEASURE
+};
+enum { MOST_RANKS = 256 };
 
-/* "|all_reduce|all_gather|..." */
-static const char collective_names[] =
-#define COLLECTIVE(id, name, ...) "|" name
+static const char collective_text[] = "One of"
+#define COLLECTIVE(id, name, ...) " " name
 #include "base/collectives.def"
 #undef COLLECTIVE
-    ;
+                                      " (all_reduce)";
 
 static const struct argp_option option_list[] = {
     {"cluster", OPTION_CLUSTER, "FILE|NAME|local:N", 0, "The cluster", 0},
     {"bytes", OPTION_BYTES, "A..B", 0,
-     "The sizes: A, its multiples by powers of four, and B (1KiB..1GiB)", 0},
-    {"collective", OPTION_COLLECTIVE, collective_names + 1, 0, "The collective (all_reduce)", 0},
+     "The sizes: A, its multiples by powers of four, and B (1KiB..1GiB; with --run, 1KiB..16MiB)",
+     0},
+    {"collective", OPTION_COLLECTIVE, "KIND", 0, collective_text, 0},
     {"mesh", OPTION_MESH, "SHAPE", 0,
      "The mesh whose axis communicates, as 4x8 (all devices along one axis)", 0},
     {"axis", OPTION_AXIS, "A", 0, "The axis, from 0 (0)", 0},
+    {"run", OPTION_RUN, "RANKS", 0,
+     "Measure all-reduces too, among ranks on this machine that stand for the devices (of local:N "
+     "unless --cluster says which)",
+     0},
+    {"measure", OPTION_MEASURE, "FILE", OPTION_HIDDEN, "", 0},
     {MW_SHOW_FORMAT(FORMATS)},
     {MW_SHOW_OUTPUT},
     {0}};
@@ -78,6 +102,32 @@ static int parse_axis(const struct argp_state *state, const char *text)
     return (int)axis;
 }
 
+static int parse_ranks(const struct argp_state *state, const char *text)
+{
+    const int ranks = mw_argument_count(state, "the number of ranks", text);
+    if (ranks < 2 || ranks > MOST_RANKS)
+        argp_error(state, "--run wants from 2 to %d ranks, not %s", MOST_RANKS, text);
+    return ranks;
+}
+
+/* Checks what takes all options to check. */
+static void check_options(Options *options, const struct argp_state *state)
+{
+    if (options->ranks && options->kind != MW_ALL_REDUCE)
+        argp_error(state, "--run measures all_reduce alone");
+    if (options->ranks && (options->mesh.axis_count || options->axis))
+        argp_error(state,
+                   "--run measures all its ranks along one axis: leave out --mesh and --axis");
+    if (options->ranks && !options->cluster)
+        options->cluster = mw_arena_printf(options->arena, "local:%d", options->ranks);
+    if (!options->cluster)
+        argp_error(state, "for which cluster? Say --cluster FILE, NAME or local:N");
+    if (options->ranks)
+        options->mesh = (MwMeshShape){1, {options->ranks}};
+    if (options->ranks && !options->has_sizes)
+        options->most = 16 << 20;
+}
+
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
     Options *options = state->input;
@@ -87,6 +137,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         return 0;
     case OPTION_BYTES:
         parse_sizes(options, state, arg);
+        options->has_sizes = true;
         return 0;
     case OPTION_COLLECTIVE:
         options->kind = parse_collective(state, arg);
@@ -97,12 +148,17 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPTION_AXIS:
         options->axis = parse_axis(state, arg);
         return 0;
+    case OPTION_RUN:
+        options->ranks = parse_ranks(state, arg);
+        return 0;
+    case OPTION_MEASURE:
+        options->measure = arg;
+        return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' is too much: the cluster is named by --cluster", arg);
         return 0;
     case ARGP_KEY_END:
-        if (!options->cluster)
-            argp_error(state, "for which cluster? Say --cluster FILE, NAME or local:N");
+        check_options(options, state);
         return 0;
     default:
         return mw_show_parse(&options->show, key, arg, state);
@@ -129,8 +185,9 @@ static bool fit_mesh(Options *options, const MwCluster *cluster, MwDiags *diags)
         *mesh = (MwMeshShape){1, {devices}};
     mw_mesh_text(mesh, text);
     if (device_count(mesh) > devices)
-        mw_diag_error(diags, mw_span_none(), "--mesh %s has %lld devices, cluster %s has %d", text,
-                      (long long)device_count(mesh), cluster->name, devices);
+        mw_diag_error(diags, mw_span_none(), "%s %s has %lld devices, cluster %s has %d",
+                      options->ranks ? "--run" : "--mesh", text, (long long)device_count(mesh),
+                      cluster->name, devices);
     else if (options->axis >= mesh->axis_count)
         mw_diag_error(diags, mw_span_none(), "mesh %s has no axis %d", text, options->axis);
     else if (mesh->size[options->axis] == 1)
@@ -140,6 +197,54 @@ static bool fit_mesh(Options *options, const MwCluster *cluster, MwDiags *diags)
     else
         return true;
     return false;
+}
+
+/* ---- Measuring ---- */
+
+/* Ranks of this machine are CPUs. */
+static bool has_ranks(const MwCluster *cluster, MwDiags *diags)
+{
+    if (!mw_backend_named(cluster->backend)->uses_nccl)
+        return true;
+    mw_diag_error(diags, mw_span_none(),
+                  "--run measures CPU ranks of this machine, and cluster %s is not of such devices",
+                  cluster->name);
+    return false;
+}
+
+/* Starts ranks of this program that measure the times of the table, and takes these. */
+static bool measure_in(Options *options, MwCollectiveTable *table, const char *file, MwDiags *diags)
+{
+    MwArena *arena = options->arena;
+    const char *const words[] = {
+        mw_beside_program(arena, "meshwright"),
+        "collectives",
+        "--run",
+        mw_arena_printf(arena, "%d", options->ranks),
+        "--cluster",
+        options->cluster,
+        "--bytes",
+        mw_arena_printf(arena, "%lld..%lld", (long long)options->least, (long long)options->most),
+        "--measure",
+        file,
+    };
+    return mw_ranks_run(arena, options->ranks, words, MW_COUNT(words), diags) &&
+           mw_collective_times_read(arena, table, file, diags);
+}
+
+static bool measure(Options *options, MwCollectiveTable *table, MwDiags *diags)
+{
+    char *file = mw_arena_printf(options->arena, "%s/meshwright-XXXXXX", mw_file_scratch());
+    const int descriptor = mkstemp(file);
+    if (descriptor < 0) {
+        mw_diag_error(diags, mw_span_none(), "cannot write '%s': %s", file, strerror(errno));
+        return false;
+    }
+    close(descriptor);
+    mw_ranks_warn_if_busy(diags);
+    const bool good = measure_in(options, table, file, diags);
+    unlink(file);
+    return good;
 }
 
 static void show(MwText *text, const MwCollectiveTable *table, Format format)
@@ -164,11 +269,20 @@ static void compare(Options *options, MwDiags *diags)
     MwArena *arena = options->arena;
     const char *path = mw_data_file(arena, &mw_data_clusters, options->cluster);
     const MwCluster *cluster = mw_cluster_load(arena, path, diags);
-    if (!cluster || !fit_mesh(options, cluster, diags))
+    if (!cluster || !fit_mesh(options, cluster, diags) ||
+        (options->ranks && !has_ranks(cluster, diags)))
         return;
     const MwCostModel model = mw_cost_model(cluster, &options->mesh);
-    const MwCollectiveTable table = mw_collective_table_new(
-        arena, &model, options->kind, options->axis, options->least, options->most);
+    MwCollectiveTable table = mw_collective_table_new(arena, &model, options->kind, options->axis,
+                                                      options->least, options->most);
+    if (options->ranks)
+        mw_collective_times_new(arena, &table);
+    if (options->measure) {
+        mw_collective_measure(arena, &table, options->measure);
+        return;
+    }
+    if (options->ranks && !measure(options, &table, diags))
+        return;
     MwText text = {.arena = arena};
     show(&text, &table, (Format)options->show.format);
     mw_result_write(options->show.output, &text, diags);

@@ -18,12 +18,16 @@ static void add_row(MwJson *json, const MwCollectiveTable *table, const MwCollec
     mw_json_field_double(json, "bytes", row->bytes);
     mw_json_field_string(json, "chosen", mw_collective_choice_name(&row->choice));
     add_time(json, table, row, row->choice.time_s);
+    if (table->is_measured)
+        mw_json_field_double(json, "executor_s", row->measured_s[table->algorithm_count]);
     mw_json_field_array(json, "algorithms");
     for (int c = 0; c < table->algorithm_count; c++) {
         yajl_gen_map_open(json->gen);
         mw_json_field_string(json, "name", mw_algorithm_name(table->algorithms[c]));
         mw_json_field_bool(json, "is_choice", table->is_choice[c]);
         add_time(json, table, row, row->time_s[c]);
+        if (table->is_measured)
+            mw_json_field_double(json, "measured_s", row->measured_s[c]);
         yajl_gen_map_close(json->gen);
     }
     yajl_gen_array_close(json->gen);

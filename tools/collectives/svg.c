@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `collectives --format svg`: a picture of its own, without scripts or fonts. Seconds over bytes,
  * both in logarithms: a line for each algorithm, dashed where the library does not have it, and a
- * dot at what plans count with. */
+ * dot at what plans count with; small dots at measured times. */
 #include "tools/collectives/table.h"
 
 #include "base/quantity.h"
@@ -42,8 +42,9 @@ static Plot plot_new(const MwCollectiveTable *table)
         least = fmin(least, row->choice.time_s);
         most = fmax(most, row->choice.time_s);
         for (int c = 0; c < table->algorithm_count; c++) {
-            least = fmin(least, row->time_s[c]);
-            most = fmax(most, row->time_s[c]);
+            const double measured_s = table->is_measured ? row->measured_s[c] : row->time_s[c];
+            least = fmin(least, fmin(row->time_s[c], measured_s));
+            most = fmax(most, fmax(row->time_s[c], measured_s));
         }
     }
     const int first_y = (int)floor(log10(least));
@@ -66,6 +67,19 @@ static void add_axes(MwText *out, const Plot *plot)
         const double time_s = pow(10, power), y = time_y(plot, time_s);
         mw_chart_line(out, "grid", (double[]){LEFT, y}, (double[]){right, y});
         mw_chart_label(out, LEFT - 6, y + 4, "end", mw_seconds_text(out->arena, time_s));
+    }
+}
+
+/* Small dots. */
+static void add_measured(MwText *out, const Plot *plot, int column)
+{
+    for (int r = 0; r < plot->table->row_count; r++) {
+        const MwCollectiveRow *row = &plot->table->rows[r];
+        mw_text_printf(out,
+                       "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" style=\"fill:%s\"><title>"
+                       "measured: %s</title></circle>\n",
+                       bytes_x(plot, row->bytes), time_y(plot, row->measured_s[column]),
+                       colours[column], mw_seconds_text(out->arena, row->measured_s[column]));
     }
 }
 
@@ -118,8 +132,11 @@ void mw_collective_table_svg(MwText *text, const MwCollectiveTable *table)
     mw_collective_table_title(&title, table);
     mw_chart_label(text, LEFT, LINE, "start", title.at);
     add_axes(text, &plot);
-    for (int c = 0; c < table->algorithm_count; c++)
+    for (int c = 0; c < table->algorithm_count; c++) {
         add_algorithm(text, &plot, c);
+        if (table->is_measured)
+            add_measured(text, &plot, c);
+    }
     add_choices(text, &plot);
     mw_chart_label(text, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10, "middle",
                    "bytes on each device");

@@ -62,10 +62,21 @@ double mw_collective_table_bandwidth(const MwCollectiveTable *table, const MwCol
     return mw_collective_volume(table->kind, ways) * row->bytes / time_s;
 }
 
-bool mw_collective_table_is_chosen(const MwCollectiveTable *table, const MwCollectiveRow *row,
-                                   int column)
+int mw_collective_table_chosen(const MwCollectiveTable *table, const MwCollectiveRow *row)
 {
-    return row->choice.algorithm == table->algorithms[column];
+    for (int c = 0; c < table->algorithm_count; c++)
+        if (row->choice.algorithm == table->algorithms[c])
+            return c;
+    return -1;
+}
+
+int mw_collective_table_fastest(const MwCollectiveTable *table, const MwCollectiveRow *row)
+{
+    int fastest = 0;
+    for (int c = 1; c < table->algorithm_count; c++)
+        if (row->measured_s[c] < row->measured_s[fastest])
+            fastest = c;
+    return fastest;
 }
 
 const char *mw_collective_choice_name(const MwCollectiveChoice *choice)

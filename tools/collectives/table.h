@@ -12,6 +12,9 @@ typedef struct {
     double bytes;                      /* of the larger of operand and result, on each device */
     double time_s[MW_ALGORITHM_COUNT]; /* by column */
     MwCollectiveChoice choice;         /* what plans count with */
+    /* [algorithm_count + 1] measured seconds by column, and last what the executor takes; NULL
+     * unless the table is measured */
+    double *measured_s;
 } MwCollectiveRow;
 
 typedef struct {
@@ -22,6 +25,7 @@ typedef struct {
     MwAlgorithm algorithms[MW_ALGORITHM_COUNT];
     bool is_choice[MW_ALGORITHM_COUNT];
     int algorithm_count;
+    bool is_measured;
     MwCollectiveRow *rows; /* [row_count] ascending in bytes */
     int row_count;
 } MwCollectiveTable;
@@ -35,9 +39,10 @@ MwCollectiveTable mw_collective_table_new(MwArena *arena, const MwCostModel *mod
  * bandwidth. */
 double mw_collective_table_bandwidth(const MwCollectiveTable *table, const MwCollectiveRow *row,
                                      double time_s);
-/* Whether plans count with the algorithm of this column. */
-bool mw_collective_table_is_chosen(const MwCollectiveTable *table, const MwCollectiveRow *row,
-                                   int column);
+/* The column of the algorithm that plans count with; -1: a curve of the cluster file. */
+int mw_collective_table_chosen(const MwCollectiveTable *table, const MwCollectiveRow *row);
+/* The column of the algorithm that was measured to be the fastest. */
+int mw_collective_table_fastest(const MwCollectiveTable *table, const MwCollectiveRow *row);
 /* The name of what plans count with: an algorithm, or "measured". */
 const char *mw_collective_choice_name(const MwCollectiveChoice *choice);
 /* Adds "all_reduce of 32 devices: axis 0 of mesh 32 on dgx-a100-4, 8 in each of 4 nodes". */
