@@ -86,7 +86,7 @@ static void run_case(Test *test, MwExchange exchange, MwAlgorithm algorithm, boo
 {
     const int64_t bytes = exchange.count * mw_type_bytes(exchange.type);
     bool good = reduce(test, exchange, algorithm, in_place, test->buffer);
-    const bool in_order = algorithm == MW_ALGORITHM_SERVER; /* of members */
+    const bool in_order = algorithm == mw_mpi_all_reduce_in_order(test->group.members, bytes);
     if (test->is_exact || in_order) {
         for (int m = 0; m < test->group.members; m++)
             test->pieces[m] = source_of(test, m, mw_type_bytes(exchange.type));
