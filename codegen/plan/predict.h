@@ -8,10 +8,20 @@
 #define MW_CODEGEN_PLAN_PREDICT_H
 
 #include "base/backend.h"
-#include "runtime/plan/plan.h"
+#include "cost/cost.h"
+#include "runtime/plan/traffic.h"
 
 /* Seconds of a program by itself. */
 double mw_predict_program_s(const MwBackendInfo *backend, const MwPlanMesh *mesh, int program);
+
+/* The seconds of a program by itself, as a task on the mesh, where no message has to be waited for;
+ * and from its beginning to each operation of its traffic, op_s [op_count of the program]. Of the
+ * update it is mw_predict_update_s. */
+double mw_predict_traffic_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
+                            const MwTraffic *traffic, int program, double *op_s);
+
+/* Seconds of a collective, from the bytes of the larger of its sources and results. */
+double mw_predict_collective_s(const MwCostModel *model, const MwPlanInstr *instr);
 
 /* Seconds from the end of the last micro-batch on the mesh to the end of the step there: of what of
  * the update, the last program, does not run beside the last tasks before it. */
