@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a simulation is asked, and what comes of it. All times are in seconds. */
+#ifndef MW_CODEGEN_SIMULATE_SIMULATION_H
+#define MW_CODEGEN_SIMULATE_SIMULATION_H
+
+#include "ir/cluster.h"
+
+/* What a device does by itself takes `factor` times as long; collectives wait for it. */
+typedef struct {
+    int rank;
+    double factor;
+} MwStraggler;
+
+typedef struct {
+    /* NULL: links have the plan's times, and no nodes. It must outlive the simulation. */
+    const MwCluster *cluster;
+    bool contention; /* messages that use one link at a time share it */
+    /* relative standard deviation of a task on a device, of a log-normal distribution whose mean is
+     * the predicted time; 0: none */
+    double jitter;
+    const MwStraggler *stragglers;
+    int straggler_count;
+    uint64_t seed;
+    int steps;    /* at least 1 */
+    bool records; /* the tasks and messages of the first step */
+} MwSimulateOptions;
+
+/* Seconds of a step on one device of a mesh, the mean over steps. */
+typedef struct {
+    double compute_s;
+    double collective_s; /* that nothing else hides */
+    double transfer_s;   /* of waiting for messages that are on their way */
+    double bubble_s;     /* of waiting for messages that are not */
+    double idle_s;       /* after its last task */
+} MwSimulatedMesh;
+
+typedef struct {
+    int mesh, task;
+    double begin_s, end_s;
+} MwSimulatedTask;
+
+typedef struct {
+    int transfer;
+    int message; /* of its micro-batches in order */
+    double begin_s, end_s;
+} MwSimulatedMessage;
+
+typedef struct {
+    double step_s; /* mean over steps */
+    double least_s, most_s;
+    int64_t events; /* of all steps */
+    MwSimulatedMesh *meshes;
+    MwSimulatedTask *tasks; /* in the order in which they end */
+    int task_count;
+    MwSimulatedMessage *messages; /* in the order in which they end */
+    int message_count;
+} MwSimulation;
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a simulation shows. */
+#ifndef MW_TOOLS_SIMULATE_PRINT_H
+#define MW_TOOLS_SIMULATE_PRINT_H
+
+#include "base/text.h"
+#include "codegen/simulate/goodput.h"
+#include "codegen/simulate/simulation.h"
+#include "runtime/plan/plan.h"
+
+typedef struct {
+    const MwPlan *plan;
+    const MwSimulateOptions *options;
+    const MwSimulation *simulation;
+    const MwGoodputOptions *run; /* NULL: no device fails */
+    const MwGoodput *goodput;
+} MwSimulateReport;
+
+void mw_simulate_print_text(MwText *text, const MwSimulateReport *report);
+void mw_simulate_print_json(MwText *text, const MwSimulateReport *report);
+
+#endif
