@@ -6,12 +6,12 @@
  * with the ranks. Each program is timed once, from the executor's own list of commands
  * (codegen/plan/predict.h); a task is cut where it sends or waits. Messages are posted and waited
  * for in the slots that runtime/plan/traffic.h defines, and one begins when both of its ends have
- * posted it. On their way they share links (flows.h). A step begins on all meshes at once and ends
- * with its last task and message.
+ * posted it and the one before of its transfer has ended. On their way they share links (flows.h).
+ * A step begins on all meshes at once and ends with its last task and message.
  *
- * Against the prediction of the plan: where nothing is random and nothing shares a link, a plan
- * whose programs receive first and send last has its schedule's timeline, and then the update, of
- * the meshes that are done last alone. Programs that send before their end, or receive after their
+ * Against the prediction of the plan: where nothing is random and no messages meet on a link, a
+ * plan whose programs receive first and send last has its schedule's timeline, and then the update
+ * of the mesh that is done last. Programs that send before their end, or receive after their
  * beginning, take less by what they do in between; a send of what a collective has made may let the
  * program itself take more, as it does in a run.
  *

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A mesh goes through the pieces of its tasks and the operations of their traffic until one has to
  * wait; the end of a message wakes the meshes at both of its ends. A message begins when both ends
- * have posted it, and they do so in the order of micro-batches. runtime/check/traffic.c proves of
- * the plan, with messages as these, that no mesh waits for ever. */
+ * have posted it, one of a transfer after another, in the order of micro-batches.
+ * runtime/check/traffic.c proves of the plan, with messages as these, that no mesh waits for
+ * ever. */
 #include "codegen/simulate/step.h"
 
 #include "codegen/simulate/flows.h"
@@ -82,13 +83,16 @@ static void add_walker(Run *run, int mesh, int step)
 
 /* ---- Messages ---- */
 
-static void begin_messages(Run *run, int transfer)
+/* Begins the next message of a transfer if both ends have posted it and the one before has
+ * ended. */
+static void begin_message(Run *run, int transfer)
 {
     Messages *messages = &run->messages[transfer];
-    while (messages->begun < mw_min(messages->sent, messages->posted)) {
-        messages->begun_s = run->now_s;
-        mw_flows_begin(&run->flows, transfer, messages->begun++, run->now_s);
-    }
+    if (messages->begun > messages->ended ||
+        messages->begun == mw_min(messages->sent, messages->posted))
+        return;
+    messages->begun_s = run->now_s;
+    mw_flows_begin(&run->flows, transfer, messages->begun++, run->now_s);
 }
 
 static void post_receive(Run *run, int mesh, int index)
@@ -98,7 +102,7 @@ static void post_receive(Run *run, int mesh, int index)
     const int message = run->messages[endpoint->transfer].posted++;
     const int micro_batch = traffic->programs[endpoint->program].micro_batches[message];
     run->walkers[mesh].users[index][slot_of(run, mesh, index, micro_batch)] = endpoint->users;
-    begin_messages(run, endpoint->transfer);
+    begin_message(run, endpoint->transfer);
 }
 
 static void post_ahead(Run *run, int mesh, int index)
@@ -128,7 +132,7 @@ static bool do_op(Run *run, int mesh, const MwTrafficOp *op, int micro_batch)
         if (messages->ended < *last)
             return false;
         *last = ++messages->sent;
-        begin_messages(run, endpoint->transfer);
+        begin_message(run, endpoint->transfer);
         return true;
     case MW_TRAFFIC_RECEIVE:
         if (messages->posted == messages->received)
@@ -256,6 +260,7 @@ static void end_message(Run *run, const MwFlow *flow)
 {
     const MwPlanTransfer *transfer = &run->of->plan->transfers[flow->transfer];
     run->messages[flow->transfer].ended++;
+    begin_message(run, flow->transfer);
     if (run->record)
         mw_vec_push(
             run->record->arena, &run->record->messages,

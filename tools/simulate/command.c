@@ -6,6 +6,7 @@
 #include "tools/argument.h"
 #include "tools/commands.h"
 #include "tools/data_files.h"
+#include "tools/simulate/measured.h"
 #include "tools/simulate/options.h"
 #include "tools/simulate/perfetto.h"
 #include "tools/simulate/print.h"
@@ -59,17 +60,31 @@ static void show(const MwSimulateCommand *command, const MwSimulateReport *repor
     mw_result_write(command->trace, &trace, diags);
 }
 
+/* Takes the measured plan in place of the plan. False after an error. */
+static bool measure(MwArena *arena, const MwSimulateCommand *command, MwSimulateReport *report,
+                    MwDiags *diags)
+{
+    MwMeasuredPlan *measured = MW_NEW(arena, MwMeasuredPlan, 1);
+    if (!mw_simulate_measured(arena, report->plan, command->measured, measured, diags))
+        return false;
+    report->measured = measured;
+    report->plan = measured->plan;
+    return true;
+}
+
 /* False after an error. */
 static bool load(MwArena *arena, MwSimulateCommand *command, MwSimulateReport *report,
                  MwDiags *diags)
 {
     report->plan = mw_show_plan(arena, command->plan, diags);
     report->options = &command->simulate;
+    if (!report->plan || (command->measured && !measure(arena, command, report, diags)))
+        return false;
     if (!command->cluster)
-        return report->plan;
+        return true;
     const char *path = mw_data_file(arena, &mw_data_clusters, command->cluster);
     command->simulate.cluster = mw_cluster_load(arena, path, diags);
-    return report->plan && command->simulate.cluster;
+    return command->simulate.cluster;
 }
 
 int mw_command_simulate(int argc, char **argv)

@@ -16,6 +16,7 @@ static const double DAY_S = 24 * 3600;
 
 enum {
     OPTION_CLUSTER = 256,
+    OPTION_MEASURED,
     OPTION_NO_CONTENTION,
     OPTION_JITTER,
     OPTION_STRAGGLER,
@@ -36,6 +37,8 @@ static const struct argp_option option_list[] = {
     {0, 0, 0, 0, "A step:", GROUP_STEP},
     {"cluster", OPTION_CLUSTER, "FILE|NAME|local:N", 0,
      "Take the links of this cluster, and its nodes (the times of the plan)", GROUP_STEP},
+    {"measured", OPTION_MEASURED, "TRACE", 0,
+     "Take the times of instructions from a run's --trace, not from the plan", GROUP_STEP},
     {"no-contention", OPTION_NO_CONTENTION, NULL, 0,
      "Transfers share a link only where they go between the same meshes", GROUP_STEP},
     {"jitter", OPTION_JITTER, "X", 0,
@@ -156,6 +159,9 @@ static error_t parse_step(MwSimulateCommand *command, int key, char *arg,
     switch (key) {
     case OPTION_CLUSTER:
         command->cluster = arg;
+        return 0;
+    case OPTION_MEASURED:
+        command->measured = arg;
         return 0;
     case OPTION_NO_CONTENTION:
         command->simulate.contention = false;

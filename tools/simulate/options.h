@@ -21,6 +21,7 @@ typedef struct {
 typedef struct {
     MwArena *arena;
     const char *plan, *cluster; /* NULL: not given */
+    const char *measured;       /* the trace of a run; NULL: times are predicted */
     const char *trace;          /* NULL: none is written */
     MwShowOptions show;
     MwSimulateOptions simulate; /* without its cluster */

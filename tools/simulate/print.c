@@ -29,18 +29,26 @@ static void add_mesh(MwTextTable *table, const MwSimulateReport *report, int ind
     cells[7] = percent_text(arena, times->idle_s, step_s);
 }
 
+/* Another time of the step, and how many times it the simulated one is. */
+static void print_other(MwText *text, const MwSimulateReport *report, const char *what,
+                        double step_s)
+{
+    mw_text_printf(text, ", %s %s", what, mw_seconds_text(text->arena, step_s));
+    if (step_s > 0)
+        mw_text_printf(text, ", x %.4g", report->simulation->step_s / step_s);
+}
+
 static void print_step(MwText *text, const MwSimulateReport *report)
 {
     MwArena *arena = text->arena;
     const MwSimulation *simulation = report->simulation;
-    const double predicted_s = report->plan->step_s;
     mw_text_printf(text, "step: simulated %s", mw_seconds_text(arena, simulation->step_s));
     if (report->options->steps > 1)
         mw_text_printf(text, " (%s to %s in %d steps)", mw_seconds_text(arena, simulation->least_s),
                        mw_seconds_text(arena, simulation->most_s), report->options->steps);
-    mw_text_printf(text, ", predicted %s", mw_seconds_text(arena, predicted_s));
-    if (predicted_s > 0)
-        mw_text_printf(text, ", x %.4g", simulation->step_s / predicted_s);
+    print_other(text, report, "predicted", report->plan->step_s);
+    if (report->measured)
+        print_other(text, report, "measured", report->measured->step_s);
     mw_text_add(text, "\n");
 }
 
@@ -78,10 +86,10 @@ void mw_simulate_print_text(MwText *text, const MwSimulateReport *report)
     const MwPlan *plan = report->plan;
     const MwCluster *cluster = report->options->cluster;
     MwTextTable table = mw_text_table_new(text->arena, headings, MW_COUNT(headings));
-    mw_text_printf(text, "model %s: %d rank%s, %s%s%s\n", plan->model, plan->rank_count,
-                   plan->rank_count == 1 ? "" : "s",
-                   cluster ? "computing as planned, over the links of "
-                           : "with the times of its plan",
+    mw_text_printf(text, "model %s: %d rank%s, computing as %s, over ", plan->model,
+                   plan->rank_count, plan->rank_count == 1 ? "" : "s",
+                   report->measured ? "measured" : "planned");
+    mw_text_printf(text, "links %s%s%s\n", cluster ? "of " : "as planned",
                    cluster ? cluster->name : "",
                    report->options->contention ? "" : ", which transfers do not share");
     print_step(text, report);
@@ -144,6 +152,8 @@ void mw_simulate_print_json(MwText *text, const MwSimulateReport *report)
     mw_json_field_double(&json, "least_step_s", simulation->least_s);
     mw_json_field_double(&json, "most_step_s", simulation->most_s);
     mw_json_field_double(&json, "predicted_s", report->plan->step_s);
+    if (report->measured)
+        mw_json_field_double(&json, "measured_s", report->measured->step_s);
     mw_json_field_int(&json, "events", simulation->events);
     mw_json_field_array(&json, "meshes");
     for (int m = 0; m < report->plan->mesh_count; m++)

@@ -6,13 +6,14 @@
 #include "base/text.h"
 #include "codegen/simulate/goodput.h"
 #include "codegen/simulate/simulation.h"
-#include "runtime/plan/plan.h"
+#include "tools/simulate/measured.h"
 
 typedef struct {
     const MwPlan *plan;
     const MwSimulateOptions *options;
     const MwSimulation *simulation;
-    const MwGoodputOptions *run; /* NULL: no device fails */
+    const MwMeasuredPlan *measured; /* NULL: times are predicted */
+    const MwGoodputOptions *run;    /* NULL: no device fails */
     const MwGoodput *goodput;
 } MwSimulateReport;
 
