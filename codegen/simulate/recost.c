@@ -9,9 +9,12 @@
 
 /* ---- What can be simulated ---- */
 
+/* Longest time of an instruction or transfer, in seconds: no sum of such is infinite. */
+static const double MOST_S = 1e15;
+
 static bool is_time(double time_s)
 {
-    return time_s >= 0 && time_s < INFINITY; /* false for NaN */
+    return time_s >= 0 && time_s <= MOST_S; /* false for NaN */
 }
 
 /* The checker of plans leaves predicted times alone, since no run depends on them. */

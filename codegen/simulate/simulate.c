@@ -27,6 +27,9 @@ static void add_step(MwSimulation *simulation, const MwPlan *plan, const MwSimSt
     simulation->least_s = fmin(simulation->least_s, step->step_s);
     simulation->most_s = fmax(simulation->most_s, step->step_s);
     simulation->events += step->events;
+    simulation->path.compute_s += step->path.compute_s / steps;
+    simulation->path.collective_s += step->path.collective_s / steps;
+    simulation->path.transfer_s += step->path.transfer_s / steps;
     for (int m = 0; m < plan->mesh_count; m++) {
         MwSimulatedMesh *sum = &simulation->meshes[m];
         const MwSimulatedMesh *one = &step->meshes[m];

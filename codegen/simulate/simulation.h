@@ -34,6 +34,12 @@ typedef struct {
     double idle_s;       /* after its last task */
 } MwSimulatedMesh;
 
+/* The longest chain of tasks and messages, each of which began when the one before ended: what the
+ * seconds of a step go into. */
+typedef struct {
+    double compute_s, collective_s, transfer_s;
+} MwSimulatedPath;
+
 typedef struct {
     int mesh, task;
     double begin_s, end_s;
@@ -50,6 +56,7 @@ typedef struct {
     double least_s, most_s;
     int64_t events; /* of all steps */
     MwSimulatedMesh *meshes;
+    MwSimulatedPath path;   /* the mean over steps */
     MwSimulatedTask *tasks; /* in the order in which they end */
     int task_count;
     MwSimulatedMessage *messages; /* in the order in which they end */

@@ -14,7 +14,8 @@
 /* Messages of a transfer so far in the step. */
 typedef struct {
     int sent, posted, begun, ended, received;
-    double begun_s; /* the last that began */
+    double begun_s;       /* the last that began, */
+    MwSimulatedPath path; /* the longest to its beginning, or, if it has ended, its end */
 } Messages;
 
 /* The progress of one mesh through a step. */
@@ -29,6 +30,7 @@ typedef struct {
     int **last; /* [endpoint][slot] sending endpoints: 1 + the message that was last sent from it */
     int **users; /* [endpoint][slot] endpoints that are posted ahead: tasks that still use it */
     MwJitter jitter;
+    MwSimulatedPath path; /* the longest to the end of what the mesh does */
 } Walker;
 
 typedef struct {
@@ -85,13 +87,14 @@ static void add_walker(Run *run, int mesh, int step)
 
 /* Begins the next message of a transfer if both ends have posted it and the one before has
  * ended. */
-static void begin_message(Run *run, int transfer)
+static void begin_message(Run *run, int transfer, MwSimulatedPath path)
 {
     Messages *messages = &run->messages[transfer];
     if (messages->begun > messages->ended ||
         messages->begun == mw_min(messages->sent, messages->posted))
         return;
     messages->begun_s = run->now_s;
+    messages->path = path;
     mw_flows_begin(&run->flows, transfer, messages->begun++, run->now_s);
 }
 
@@ -102,7 +105,7 @@ static void post_receive(Run *run, int mesh, int index)
     const int message = run->messages[endpoint->transfer].posted++;
     const int micro_batch = traffic->programs[endpoint->program].micro_batches[message];
     run->walkers[mesh].users[index][slot_of(run, mesh, index, micro_batch)] = endpoint->users;
-    begin_message(run, endpoint->transfer);
+    begin_message(run, endpoint->transfer, run->walkers[mesh].path);
 }
 
 static void post_ahead(Run *run, int mesh, int index)
@@ -132,7 +135,7 @@ static bool do_op(Run *run, int mesh, const MwTrafficOp *op, int micro_batch)
         if (messages->ended < *last)
             return false;
         *last = ++messages->sent;
-        begin_message(run, endpoint->transfer);
+        begin_message(run, endpoint->transfer, run->walkers[mesh].path);
         return true;
     case MW_TRAFFIC_RECEIVE:
         if (messages->posted == messages->received)
@@ -183,6 +186,7 @@ static bool begin_task(Run *run, int mesh)
     walker->task_s = run->now_s + draw.late_s;
     times->compute_s += program->compute_s * draw.factor;
     times->collective_s += (program->time_s - program->compute_s) * draw.factor + draw.late_s;
+    walker->path.collective_s += draw.late_s;
     return draw.late_s > 0;
 }
 
@@ -192,6 +196,7 @@ static void end_task(Run *run, int mesh)
     const MwPlanTask *task = task_of(run, mesh);
     const MwTrafficProgram *program = &traffic_of(run, mesh)->programs[task->program];
     walker->end_s = run->now_s;
+    run->result.path = walker->path;
     if (run->record)
         mw_vec_push(run->record->arena, &run->record->tasks,
                     ((MwSimulatedTask){mesh, walker->task, walker->task_s, run->now_s}));
@@ -209,26 +214,34 @@ static void go_on_at(Run *run, int mesh, double time_s)
     mw_events_add(&run->events, (MwEvent){.time_s = time_s, .kind = MW_EVENT_MESH, .index = mesh});
 }
 
+static void add_piece(Walker *walker, const MwSimProgram *program, double time_s)
+{
+    const double compute_s = time_s * program->compute_s / program->time_s;
+    walker->path.compute_s += compute_s;
+    walker->path.collective_s += time_s - compute_s;
+}
+
 /* Goes on with the task, from the end of the piece before `piece`; true if it has ended. */
 static bool run_pieces(Run *run, int mesh)
 {
     Walker *walker = &run->walkers[mesh];
     const MwPlanTask *task = task_of(run, mesh);
     const MwTrafficProgram *traffic = &traffic_of(run, mesh)->programs[task->program];
-    const double *piece_s = run->of->meshes[mesh].programs[task->program].piece_s;
+    const MwSimProgram *program = &run->of->meshes[mesh].programs[task->program];
     for (; walker->piece <= traffic->op_count; walker->piece++) {
-        const MwTrafficOp *op = &traffic->ops[walker->piece - 1];
-        if (walker->piece > 0 && !do_op(run, mesh, op, task->micro_batch)) {
+        const MwTrafficOp *op = walker->piece > 0 ? &traffic->ops[walker->piece - 1] : NULL;
+        if (op && !do_op(run, mesh, op, task->micro_batch)) {
             walker->since_s = walker->waits ? walker->since_s : run->now_s;
             walker->waits = true;
             return false;
         }
         if (walker->waits)
             end_wait(run, mesh, op);
-        const double time_s = piece_s[walker->piece] * walker->factor;
+        const double time_s = program->piece_s[walker->piece] * walker->factor;
         if (time_s > 0) {
             walker->piece++;
             walker->has_run = true;
+            add_piece(walker, program, time_s);
             go_on_at(run, mesh, run->now_s + time_s);
             return false;
         }
@@ -250,23 +263,30 @@ static void run_mesh(Run *run, int mesh)
     }
 }
 
-static void wake(Run *run, int mesh)
+/* A message has ended, with the longest path to its end. */
+static void wake(Run *run, int mesh, MwSimulatedPath path)
 {
-    if (run->walkers[mesh].waits)
-        run_mesh(run, mesh);
+    if (!run->walkers[mesh].waits)
+        return;
+    run->walkers[mesh].path = path;
+    run_mesh(run, mesh);
 }
 
 static void end_message(Run *run, const MwFlow *flow)
 {
     const MwPlanTransfer *transfer = &run->of->plan->transfers[flow->transfer];
-    run->messages[flow->transfer].ended++;
-    begin_message(run, flow->transfer);
+    Messages *messages = &run->messages[flow->transfer];
+    messages->ended++;
+    messages->path.transfer_s += run->now_s - flow->begin_s;
+    run->result.path = messages->path;
+    begin_message(run, flow->transfer, run->result.path);
     if (run->record)
         mw_vec_push(
             run->record->arena, &run->record->messages,
             ((MwSimulatedMessage){flow->transfer, flow->message, flow->begin_s, run->now_s}));
-    wake(run, transfer->to_mesh);
-    wake(run, transfer->from_mesh);
+    const MwSimulatedPath path = run->result.path;
+    wake(run, transfer->to_mesh, path);
+    wake(run, transfer->from_mesh, path);
 }
 
 /* ---- The step ---- */

@@ -35,6 +35,7 @@ typedef struct {
     double step_s;
     int64_t events;
     MwSimulatedMesh *meshes; /* [meshes] */
+    MwSimulatedPath path;
 } MwSimStep;
 
 /* Simulates step `step`, counted from 0. `record` may be NULL. */

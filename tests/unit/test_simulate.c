@@ -24,12 +24,22 @@ static void teardown(void)
     mw_arena_free(&arena);
 }
 
+/* The longest path is as long as the step. */
+static void check_path(const MwSimulation *simulation)
+{
+    const MwSimulatedPath *path = &simulation->path;
+    ck_assert(path->compute_s >= 0 && path->collective_s >= 0 && path->transfer_s >= 0);
+    ck_assert_double_eq_tol(path->compute_s + path->collective_s + path->transfer_s,
+                            simulation->step_s, 1e-12 + 1e-9 * simulation->step_s);
+}
+
 static const MwSimulation *simulate(const MwPlan *plan, MwSimulateOptions options)
 {
     options.steps = (int)mw_max(options.steps, 1);
     const MwSimulation *simulation = mw_simulate(arena, plan, &options, diags);
     mw_diags_print(diags, stderr);
     ck_assert_ptr_nonnull(simulation);
+    check_path(simulation);
     return simulation;
 }
 
@@ -249,6 +259,7 @@ START_TEST(a_slot_holds_one_message)
     for (int i = 0; i < 3; i++)
         ck_assert_double_eq_tol(simulation->messages[i].end_s, 1 + 3 * (i + 1), 1e-9);
     ck_assert_double_eq_tol(simulation->meshes[0].idle_s, 3 + 1, 1e-9);
+    ck_assert_double_eq_tol(simulation->path.transfer_s, 3 * 3, 1e-9);
     plan = relay_plan(slow_end);
     ck_assert_double_eq_tol(simulate(plan, (MwSimulateOptions){0})->step_s, 1 + 1 + 3 * 4, 1e-9);
     /* what comes into one slot comes when the task before is done with it */
@@ -376,8 +387,11 @@ START_TEST(what_cannot_be_simulated_is_refused)
     refused(plan, (MwSimulateOptions){.cluster = &other});
     refused(plan, (MwSimulateOptions){.stragglers = &beyond, .straggler_count = 1});
     refused(plan, (MwSimulateOptions){.stragglers = twice, .straggler_count = 2});
-    plan->meshes[1].programs[0].instrs[0].time_s = NAN;
-    refused(plan, (MwSimulateOptions){0});
+    const double wrong[] = {NAN, -1, 1e300};
+    for (int i = 0; i < MW_COUNT(wrong); i++) {
+        plan->meshes[1].programs[0].instrs[0].time_s = wrong[i];
+        refused(plan, (MwSimulateOptions){0});
+    }
 }
 END_TEST
 

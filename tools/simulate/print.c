@@ -52,6 +52,19 @@ static void print_step(MwText *text, const MwSimulateReport *report)
     mw_text_add(text, "\n");
 }
 
+static void print_path(MwText *text, const MwSimulateReport *report)
+{
+    MwArena *arena = text->arena;
+    const MwSimulation *simulation = report->simulation;
+    const double step_s = simulation->step_s;
+    mw_text_printf(text, "longest path: %s computing",
+                   percent_text(arena, simulation->path.compute_s, step_s));
+    mw_text_printf(text, ", %s collectives",
+                   percent_text(arena, simulation->path.collective_s, step_s));
+    mw_text_printf(text, ", %s transfers\n",
+                   percent_text(arena, simulation->path.transfer_s, step_s));
+}
+
 /* "3.5 d", "12.0 h"; shorter times as elsewhere. */
 static const char *long_time_text(MwArena *arena, double time_s)
 {
@@ -93,6 +106,8 @@ void mw_simulate_print_text(MwText *text, const MwSimulateReport *report)
                    cluster ? cluster->name : "",
                    report->options->contention ? "" : ", which transfers do not share");
     print_step(text, report);
+    if (report->simulation->step_s > 0)
+        print_path(text, report);
     for (int m = 0; m < plan->mesh_count; m++)
         add_mesh(&table, report, m);
     mw_text_add(text, "\n");
@@ -155,6 +170,12 @@ void mw_simulate_print_json(MwText *text, const MwSimulateReport *report)
     if (report->measured)
         mw_json_field_double(&json, "measured_s", report->measured->step_s);
     mw_json_field_int(&json, "events", simulation->events);
+    mw_json_string(&json, "longest_path");
+    yajl_gen_map_open(json.gen);
+    mw_json_field_double(&json, "compute_s", simulation->path.compute_s);
+    mw_json_field_double(&json, "collective_s", simulation->path.collective_s);
+    mw_json_field_double(&json, "transfer_s", simulation->path.transfer_s);
+    yajl_gen_map_close(json.gen);
     mw_json_field_array(&json, "meshes");
     for (int m = 0; m < report->plan->mesh_count; m++)
         put_mesh(&json, report, m);
