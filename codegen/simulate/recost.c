@@ -2,6 +2,7 @@
 #include "codegen/simulate/recost.h"
 
 #include "codegen/plan/predict.h"
+#include "cost/curve.h"
 #include "cost/transfer.h"
 
 #include <math.h>
@@ -43,6 +44,21 @@ static bool suits(const MwPlan *plan, const MwCluster *cluster, MwDiags *diags)
     else
         return true;
     return false;
+}
+
+/* Says it if the plan was made for other devices, as far as it tells. */
+static void warn_of_devices(const MwPlan *plan, const MwCluster *cluster, MwDiags *diags)
+{
+    const double bytes_per_s = mw_curve_most(&cluster->device.bandwidth);
+    for (int m = 0; m < plan->mesh_count; m++)
+        if (plan->meshes[m].has_ceilings &&
+            fabs(plan->meshes[m].bytes_per_s / bytes_per_s - 1) > 1e-6) {
+            mw_diag_warning(diags, mw_span_none(),
+                            "the plan was made for other devices than those of %s: what they "
+                            "compute takes as long as on those",
+                            cluster->name);
+            return;
+        }
 }
 
 static bool are_ranks(const MwPlan *plan, const MwSimulateOptions *options, MwDiags *diags)
@@ -130,6 +146,8 @@ const MwPlan *mw_simulate_recost(MwArena *arena, const MwPlan *plan,
         return NULL;
     if (!options->cluster && !options->straggler_count)
         return plan;
+    if (options->cluster)
+        warn_of_devices(plan, options->cluster, diags);
     MwPlan *copy = mw_arena_dup(arena, plan, sizeof *plan);
     copy->meshes =
         mw_arena_dup(arena, plan->meshes, sizeof *plan->meshes * (size_t)plan->mesh_count);
