@@ -28,21 +28,39 @@ typedef struct {
     const MwTraffic *traffic;
     MwPlanTask *tasks;
     int count;
-    double *op_s; /* NULL, or: when the traffic of the last task comes to each of its operations */
+    const MwPredictedTimes *times; /* NULL, or: of the last task, from the beginning of the first */
 } Tasks;
 
-/* Notes when the traffic at a command of the last task begins. */
 static void note_ops(const Tasks *tasks, const MwCommand *command, double time_s)
 {
     const MwTrafficProgram *traffic =
         &tasks->traffic->programs[tasks->tasks[tasks->count - 1].program];
-    const bool begins = command->kind == MW_COMMAND_BEGIN_TASK;
-    if (!tasks->op_s || command->task != tasks->count - 1 ||
-        (!begins && command->kind != MW_COMMAND_TRAFFIC))
-        return;
-    for (int i = begins ? 0 : command->traffic_op;
+    for (int i = command->kind == MW_COMMAND_BEGIN_TASK ? 0 : command->traffic_op;
          i < traffic->op_count && traffic->ops[i].instr == command->instr; i++)
-        tasks->op_s[i] = time_s;
+        tasks->times->op_s[i] = time_s;
+}
+
+static void note_loop(const Tasks *tasks, const MwCommand *command, double time_s)
+{
+    const MwPlanProgram *program = &tasks->mesh->programs[tasks->tasks[tasks->count - 1].program];
+    const MwPlanLoop *loop = mw_plan_loop_at(program, command->instr);
+    for (int i = loop->first; i < loop->first + loop->count; i++) {
+        tasks->times->instr_s[i] = time_s;
+        time_s += program->instrs[i].time_s;
+    }
+}
+
+/* Notes when a command of the last task begins. */
+static void note(const Tasks *tasks, const MwCommand *command, double time_s)
+{
+    if (!tasks->times || command->task != tasks->count - 1)
+        return;
+    if (command->kind == MW_COMMAND_BEGIN_TASK || command->kind == MW_COMMAND_TRAFFIC)
+        note_ops(tasks, command, time_s);
+    else if (command->kind == MW_COMMAND_LOOP)
+        note_loop(tasks, command, time_s);
+    else if (command->kind == MW_COMMAND_INSTR && command->run == 0)
+        tasks->times->instr_s[command->instr] = time_s;
 }
 
 /* When all commands are done, with each queue in order and its waits. */
@@ -55,7 +73,7 @@ static double end_s(MwArena *arena, const Tasks *tasks, const MwPlanMesh *mesh,
         double *queue = &queues[command->queue];
         if (command->wait_event >= 0)
             *queue = fmax(*queue, events[command->wait_event]);
-        note_ops(tasks, command, *queue);
+        note(tasks, command, *queue);
         *queue += command_s(mesh, command);
         if (command->record_event >= 0)
             events[command->record_event] = *queue;
@@ -78,10 +96,10 @@ static double tasks_s(const Tasks *tasks)
 }
 
 static double program_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
-                        const MwTraffic *traffic, int program, double *op_s)
+                        const MwTraffic *traffic, int program, const MwPredictedTimes *times)
 {
     MwPlanTask task = {.program = program};
-    return tasks_s(&(Tasks){backend, mesh, traffic, &task, 1, op_s});
+    return tasks_s(&(Tasks){backend, mesh, traffic, &task, 1, times});
 }
 
 /* That of a mesh without messages, in `arena`. */
@@ -122,19 +140,21 @@ static bool is_update(const MwPlanMesh *mesh, int program)
 
 /* The seconds of the update, the program of the last task, that the tasks before it do not hide. */
 static double update_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
-                       const MwTraffic *traffic, double *op_s)
+                       const MwTraffic *traffic, const MwPredictedTimes *times)
 {
     const int last = mesh->task_count - 1, program = mesh->tasks[last].program;
     if (!backend->overlaps)
-        return program_s(backend, mesh, traffic, program, op_s);
+        return program_s(backend, mesh, traffic, program, times);
     const int tail = find_tail(mesh, last);
     Tasks tasks = {backend, mesh, traffic, mesh->tasks + tail, last - tail, NULL};
     const double before_s = tasks_s(&tasks);
     tasks.count++;
-    tasks.op_s = op_s;
+    tasks.times = times;
     const double all_s = tasks_s(&tasks);
-    for (int i = 0; op_s && i < traffic->programs[program].op_count; i++)
-        op_s[i] = fmax(op_s[i] - before_s, 0);
+    for (int i = 0; times && i < traffic->programs[program].op_count; i++)
+        times->op_s[i] = fmax(times->op_s[i] - before_s, 0);
+    for (int i = 0; times && i < mesh->programs[program].instr_count; i++)
+        times->instr_s[i] = fmax(times->instr_s[i] - before_s, 0);
     return all_s - before_s;
 }
 
@@ -149,13 +169,13 @@ double mw_predict_update_s(const MwBackendInfo *backend, const MwPlanMesh *mesh)
     return time_s;
 }
 
-double mw_predict_traffic_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
-                            const MwTraffic *traffic, int program, double *op_s)
+double mw_predict_task_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
+                         const MwTraffic *traffic, int program, const MwPredictedTimes *times)
 {
     const int last = mesh->task_count - 1;
     if (is_update(mesh, program) && last >= 0 && mesh->tasks[last].program == program)
-        return update_s(backend, mesh, traffic, op_s);
-    return program_s(backend, mesh, traffic, program, op_s);
+        return update_s(backend, mesh, traffic, times);
+    return program_s(backend, mesh, traffic, program, times);
 }
 
 double mw_predict_collective_s(const MwCostModel *model, const MwPlanInstr *instr)

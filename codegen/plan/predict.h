@@ -14,11 +14,16 @@
 /* Seconds of a program by itself. */
 double mw_predict_program_s(const MwBackendInfo *backend, const MwPlanMesh *mesh, int program);
 
-/* The seconds of a program by itself, as a task on the mesh, where no message has to be waited for;
- * and from its beginning to each operation of its traffic, op_s [op_count of the program]. Of the
- * update it is mw_predict_update_s. */
-double mw_predict_traffic_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
-                            const MwTraffic *traffic, int program, double *op_s);
+/* Seconds from the beginning of a task, where it waits for no message. */
+typedef struct {
+    double *op_s;    /* [op_count of the program's traffic] to each operation */
+    double *instr_s; /* [instr_count] to each instruction, in a loop to its first run */
+} MwPredictedTimes;
+
+/* The seconds of a program by itself, as a task on the mesh; fills in the times in between. Of the
+ * update it is mw_predict_update_s, and what runs before that begins with it. */
+double mw_predict_task_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
+                         const MwTraffic *traffic, int program, const MwPredictedTimes *times);
 
 /* Seconds of a collective, from the bytes of the larger of its sources and results. */
 double mw_predict_collective_s(const MwCostModel *model, const MwPlanInstr *instr);

@@ -39,7 +39,9 @@ MwSimProgram *mw_sim_programs(MwArena *arena, const MwPlan *plan, const MwPlanMe
         const int ops = traffic->programs[p].op_count;
         double *at_s = MW_NEW(arena, double, ops + 1), before_s = 0;
         program->piece_s = MW_NEW(arena, double, ops + 1);
-        program->time_s = at_s[ops] = mw_predict_traffic_s(backend, mesh, traffic, p, at_s);
+        program->instr_s = MW_NEW(arena, double, mesh->programs[p].instr_count);
+        program->time_s = at_s[ops] = mw_predict_task_s(
+            backend, mesh, traffic, p, &(MwPredictedTimes){at_s, program->instr_s});
         for (int i = 0; i <= ops; i++) {
             program->piece_s[i] = fmax(at_s[i] - before_s, 0);
             before_s = fmax(before_s, at_s[i]);

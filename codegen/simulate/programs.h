@@ -9,6 +9,7 @@
 typedef struct {
     /* [op_count + 1] from the operation before, or the beginning, to each, and to the end */
     double *piece_s;
+    double *instr_s; /* [instr_count] from the beginning to each, where nothing is waited for */
     double time_s;
     double compute_s; /* of it, but for collectives that nothing hides */
     int coupled;      /* devices of the mesh that wait for each other in it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/simulate/simulate.h"
 
+#include "codegen/simulate/instrs.h"
 #include "codegen/simulate/recost.h"
 #include "codegen/simulate/step.h"
 
@@ -61,6 +62,7 @@ const MwSimulation *mw_simulate(MwArena *arena, const MwPlan *plan,
     }
     simulation->tasks = record.tasks.at;
     simulation->task_count = record.tasks.count;
+    mw_sim_instrs(arena, &of, simulation);
     simulation->messages = record.messages.at;
     simulation->message_count = record.messages.count;
     return simulation;

@@ -5,6 +5,8 @@
 
 #include "ir/cluster.h"
 
+enum { MW_MOST_SIMULATED_INSTRS = 1 << 18 };
+
 /* What a device does by itself takes `factor` times as long; collectives wait for it. */
 typedef struct {
     int rank;
@@ -21,8 +23,10 @@ typedef struct {
     const MwStraggler *stragglers;
     int straggler_count;
     uint64_t seed;
-    int steps;    /* at least 1 */
-    bool records; /* the tasks and messages of the first step */
+    int steps; /* at least 1 */
+    /* tasks and messages of the first step, and its instructions if there are no more than
+     * MW_MOST_SIMULATED_INSTRS */
+    bool records;
 } MwSimulateOptions;
 
 /* Seconds of a step on one device of a mesh, the mean over steps. */
@@ -43,7 +47,16 @@ typedef struct {
 typedef struct {
     int mesh, task;
     double begin_s, end_s;
+    double factor;   /* of the times of what it does */
+    double *piece_s; /* [op_count of its traffic + 1] when what follows each operation begins */
 } MwSimulatedTask;
+
+/* Of a loop, its first run. */
+typedef struct {
+    int task;  /* index into the tasks of the simulation */
+    int instr; /* index into the program */
+    double begin_s, end_s;
+} MwSimulatedInstr;
 
 typedef struct {
     int transfer;
@@ -59,6 +72,8 @@ typedef struct {
     MwSimulatedPath path;   /* the mean over steps */
     MwSimulatedTask *tasks; /* in the order in which they end */
     int task_count;
+    MwSimulatedInstr *instrs; /* those that take time, task by task */
+    int instr_count;
     MwSimulatedMessage *messages; /* in the order in which they end */
     int message_count;
 } MwSimulation;

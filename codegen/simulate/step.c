@@ -31,6 +31,7 @@ typedef struct {
     int **users; /* [endpoint][slot] endpoints that are posted ahead: tasks that still use it */
     MwJitter jitter;
     MwSimulatedPath path; /* the longest to the end of what the mesh does */
+    double *piece_s;      /* of the task, where it is recorded: when each piece begins */
 } Walker;
 
 typedef struct {
@@ -175,11 +176,15 @@ static void end_wait(Run *run, int mesh, const MwTrafficOp *op)
 static bool begin_task(Run *run, int mesh)
 {
     Walker *walker = &run->walkers[mesh];
-    const MwSimProgram *program = &run->of->meshes[mesh].programs[task_of(run, mesh)->program];
+    const int index = task_of(run, mesh)->program;
+    const MwSimProgram *program = &run->of->meshes[mesh].programs[index];
+    const int ops = traffic_of(run, mesh)->programs[index].op_count;
     const int devices = mw_mesh_devices(&plan_mesh(run, mesh)->shape);
     const MwJitterDraw draw = mw_jitter_draw(&walker->jitter, program->time_s, program->coupled,
                                              devices / program->coupled);
     MwSimulatedMesh *times = &run->result.meshes[mesh];
+    if (run->record)
+        walker->piece_s = MW_NEW(run->record->arena, double, ops + 1);
     walker->piece = 0;
     walker->has_run = false;
     walker->factor = draw.factor;
@@ -199,7 +204,8 @@ static void end_task(Run *run, int mesh)
     run->result.path = walker->path;
     if (run->record)
         mw_vec_push(run->record->arena, &run->record->tasks,
-                    ((MwSimulatedTask){mesh, walker->task, walker->task_s, run->now_s}));
+                    ((MwSimulatedTask){mesh, walker->task, walker->task_s, run->now_s,
+                                       walker->factor, walker->piece_s}));
     for (int i = 0; i < program->ahead_count; i++) {
         const int endpoint = program->ahead[i];
         walker->users[endpoint][slot_of(run, mesh, endpoint, task->micro_batch)]--;
@@ -237,6 +243,8 @@ static bool run_pieces(Run *run, int mesh)
         }
         if (walker->waits)
             end_wait(run, mesh, op);
+        if (run->record)
+            walker->piece_s[walker->piece] = run->now_s;
         const double time_s = program->piece_s[walker->piece] * walker->factor;
         if (time_s > 0) {
             walker->piece++;

@@ -100,6 +100,26 @@ static void check_meshes(const MwPlan *plan, const MwSimulation *simulation)
     }
 }
 
+/* Each instruction that takes time is in its task, none begins before the one before has ended. */
+static void check_instrs(const MwPlan *plan, const MwSimulation *simulation)
+{
+    double sum_s = 0;
+    for (int i = 0; i < simulation->instr_count; i++) {
+        const MwSimulatedInstr *instr = &simulation->instrs[i], *before = instr - 1;
+        const MwSimulatedTask *task = &simulation->tasks[instr->task];
+        const MwPlanMesh *mesh = &plan->meshes[task->mesh];
+        ck_assert_double_ge(instr->begin_s, task->begin_s - 1e-12);
+        ck_assert_double_le(instr->end_s, task->end_s + 1e-12);
+        ck_assert_int_lt(instr->instr, mesh->programs[mesh->tasks[task->task].program].instr_count);
+        if (i > 0 && before->task == instr->task)
+            ck_assert_double_ge(instr->begin_s, before->end_s - 1e-12);
+        sum_s += instr->end_s - instr->begin_s;
+    }
+    for (int m = 0; m < plan->mesh_count; m++)
+        sum_s -= simulation->meshes[m].compute_s + simulation->meshes[m].collective_s;
+    ck_assert_double_eq_tol(sum_s, 0, 1e-9);
+}
+
 /* Programs of compiled plans send before they end: what they do by then is hidden. */
 START_TEST(compiled_plans_take_about_what_they_predict)
 {
@@ -107,10 +127,13 @@ START_TEST(compiled_plans_take_about_what_they_predict)
     for (int b = 0; b < MW_COUNT(backends); b++)
         for (int stages = 1; stages <= 4; stages *= 2) {
             const MwPlan *plan = planned_stages(arena, stages, 8, backends[b]);
-            const MwSimulation *simulation = simulate(plan, (MwSimulateOptions){0});
+            const MwSimulation *simulation = simulate(plan, (MwSimulateOptions){.records = true});
             const double tolerance = stages == 1 ? 1e-9 : 0.03;
             ck_assert_double_eq_tol(simulation->step_s, plan->step_s, tolerance * plan->step_s);
             check_meshes(plan, simulation);
+            if (b == 0) /* nothing runs beside anything else */
+                check_instrs(plan, simulation);
+            ck_assert_int_gt(simulation->instr_count, simulation->task_count);
         }
 }
 END_TEST
@@ -364,6 +387,9 @@ START_TEST(a_hundred_thousand_ranks_are_64_meshes)
     /* for a forward and a backward of each stage and micro-batch: its end, that of its message */
     ck_assert_int_le(simulation->events, (int64_t)2 * 128 * 2 * plan->micro_batches * 2);
     ck_assert(mw_arena_bytes(arena) - before < 64 << 20);
+    const MwSimulation *recorded = simulate(plan, (MwSimulateOptions){.records = true});
+    ck_assert_int_eq(recorded->task_count, 64 * (2 * 2 * plan->micro_batches + 1));
+    ck_assert_int_eq(recorded->instr_count > 0, recorded->task_count < 1 << 16);
 }
 END_TEST
 

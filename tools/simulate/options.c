@@ -56,8 +56,7 @@ static const struct argp_option option_list[] = {
     {"restart", OPTION_RESTART, "TIME", 0, "From a failure to the next step (0s)", GROUP_RUN},
     {"for", OPTION_FOR, "TIME", 0, "Length of the run (30d)", GROUP_RUN},
     {0, 0, 0, 0, "What is shown:", GROUP_SHOW},
-    {"trace", OPTION_TRACE, "FILE", 0,
-     "Write the tasks and messages of the first step to FILE, for Perfetto", GROUP_SHOW},
+    {"trace", OPTION_TRACE, "FILE", 0, "Write the first step to FILE, for Perfetto", GROUP_SHOW},
     {"format", MW_OPTION_FORMAT, FORMATS, 0, "What to write (text)", GROUP_SHOW},
     {"output", 'o', "FILE", 0, "Write to FILE instead of standard output", GROUP_SHOW},
     {0}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A simulated step as a Chrome trace, JSON that Perfetto opens: a process for each mesh, named
- * after its first rank, with its tasks, and the messages that come to it beside them. */
+/* A simulated step as a Chrome trace, JSON that Perfetto opens: a process for each mesh, with its
+ * tasks, which contain instructions, and the messages that come to it beside them. */
 #ifndef MW_TOOLS_SIMULATE_PERFETTO_H
 #define MW_TOOLS_SIMULATE_PERFETTO_H
 
