@@ -6,10 +6,10 @@
  * after a failure it starts again, which takes another while, from the last checkpoint that was
  * complete. It may fail during both. All times in seconds.
  *
- * Sources: the interval is that of Daly, A higher order estimate of the optimum checkpoint interval
- * for restart dumps, Future Generation Computer Systems 22(3), 2006, equation 37, which refines
- * Young, A first order approximation to the optimum checkpoint interval, CACM 17(9), 1974; the
- * expected time is that of Daly's equation 20, exact for this model.
+ * Sources: interval and expected time are those of Daly, A higher order estimate of the optimum
+ * checkpoint interval for restart dumps, Future Generation Computer Systems 22(3), 2006, whose
+ * interval refines Young, A first order approximation to the optimum checkpoint interval, CACM
+ * 17(9), 1974. The expected time is exact for this model.
  *
  * Time grows with the failures, of which there are MW_MOST_FAILURES at most. */
 #ifndef MW_CODEGEN_SIMULATE_GOODPUT_H

@@ -69,6 +69,18 @@ START_TEST(long_runs_have_the_expected_goodput)
 }
 END_TEST
 
+/* The captions of figures 3 to 5 of Daly 2006: checkpoints of 5 minutes; all in minutes. */
+START_TEST(the_interval_is_that_of_the_paper)
+{
+    static const struct {
+        double mtbf, interval, rounding;
+    } cases[] = {{24 * 60, 117, 0.5}, {6 * 60, 57, 0.5}, {15, 9.1, 0.05}};
+    for (int i = 0; i < MW_COUNT(cases); i++)
+        ck_assert_double_eq_tol(mw_daly_interval_s(5 * 60, cases[i].mtbf * 60) / 60,
+                                cases[i].interval, cases[i].rounding);
+}
+END_TEST
+
 START_TEST(the_interval_is_the_best_one)
 {
     MwGoodputOptions options = run_of(1e4, 60, 300);
@@ -114,6 +126,7 @@ int main(void)
     tcase_add_test(tests, events_come_in_their_order);
     tcase_add_test(tests, the_greatest_draw_has_its_distribution);
     tcase_add_test(tests, long_runs_have_the_expected_goodput);
+    tcase_add_test(tests, the_interval_is_that_of_the_paper);
     tcase_add_test(tests, the_interval_is_the_best_one);
     tcase_add_test(tests, a_run_that_does_not_fail_loses_checkpoints_alone);
     tcase_add_test(tests, failures_are_those_of_their_seed);
