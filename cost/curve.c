@@ -24,6 +24,14 @@ double mw_curve_value(const MwCurve *curve, double at)
     return p[0].value * pow(p[1].value / p[0].value, t);
 }
 
+double mw_curve_most(const MwCurve *curve)
+{
+    double most = 0;
+    for (int i = 0; i < curve->count; i++)
+        most = fmax(most, curve->points[i].value);
+    return most;
+}
+
 double mw_curve_time_s(const MwCurve *curve, double bytes)
 {
     double last = curve->points[curve->count - 1].at;

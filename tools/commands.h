@@ -12,6 +12,7 @@
     COMMAND(explain, "explain why a value is sharded so, or why a layout is not taken")            \
     COMMAND(diff, "show what two plans differ in")                                                 \
     COMMAND(trace, "tell where a run and its prediction differ")                                   \
+    COMMAND(simulate, "simulate a plan on devices and links that are not here")                    \
     COMMAND(check, "parse and verify a .graph file")                                               \
     COMMAND(import, "make a .graph file of an ONNX model, or of a flat one")                       \
     COMMAND(schedule, "draw a pipeline schedule and compute its bubble")                           \

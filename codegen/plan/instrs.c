@@ -4,6 +4,7 @@
 #include "codegen/fuse/gemm_unit.h"
 #include "codegen/fuse/library_unit.h"
 #include "codegen/legal/library.h"
+#include "codegen/plan/predict.h"
 #include "codegen/plan/report.h"
 #include "cost/reshard.h"
 #include "runtime/plan/routine.h"
@@ -202,15 +203,6 @@ MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes)
 
 /* ---- Collectives ---- */
 
-/* Predicts the time from the bytes of the larger of sources and results. */
-static void predict_collective(const MwEmitter *e, MwPlanInstr *instr)
-{
-    const MwCollectiveInfo *info = mw_collective_info((MwCollective)instr->target);
-    const int ways = info->joins && !info->splits ? e->model.mesh.size[instr->axis] : 1;
-    instr->time_s = mw_cost_collective_s(&e->model, (MwCollective)instr->target, instr->axis,
-                                         (double)instr->count * ways * mw_type_bytes(instr->type));
-}
-
 static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
 {
     MwCollective kind = mw_op_collective(node->op);
@@ -227,7 +219,7 @@ static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
     if (combine)
         MW_ASSERT(mw_combine_parse(combine->text, &instr.combine));
     MW_ASSERT(mw_tensor_elements(result) <= instr.count * e->model.mesh.size[instr.axis]);
-    predict_collective(e, &instr);
+    instr.time_s = mw_predict_collective_s(&e->model, &instr);
     return instr;
 }
 
@@ -245,7 +237,7 @@ MwPlanInstr mw_instr_of_bucket(MwEmitter *e, const MwPlanInstr *const *parts, in
         bucket.count += parts[i]->count;
     }
     mw_plan_join_operators(e->arena, parts, count, &bucket);
-    predict_collective(e, &bucket);
+    bucket.time_s = mw_predict_collective_s(&e->model, &bucket);
     return bucket;
 }
 

@@ -8,10 +8,25 @@
 #define MW_CODEGEN_PLAN_PREDICT_H
 
 #include "base/backend.h"
-#include "runtime/plan/plan.h"
+#include "cost/cost.h"
+#include "runtime/plan/traffic.h"
 
 /* Seconds of a program by itself. */
 double mw_predict_program_s(const MwBackendInfo *backend, const MwPlanMesh *mesh, int program);
+
+/* Seconds from the beginning of a task, where it waits for no message. */
+typedef struct {
+    double *op_s;    /* [op_count of the program's traffic] to each operation */
+    double *instr_s; /* [instr_count] to each instruction, in a loop to its first run */
+} MwPredictedTimes;
+
+/* The seconds of a program by itself, as a task on the mesh; fills in the times in between. Of the
+ * update it is mw_predict_update_s, and what runs before that begins with it. */
+double mw_predict_task_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
+                         const MwTraffic *traffic, int program, const MwPredictedTimes *times);
+
+/* Seconds of a collective, from the bytes of the larger of its sources and results. */
+double mw_predict_collective_s(const MwCostModel *model, const MwPlanInstr *instr);
 
 /* Seconds from the end of the last micro-batch on the mesh to the end of the step there: of what of
  * the update, the last program, does not run beside the last tasks before it. */

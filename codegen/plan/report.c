@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/plan/report.h"
 
+#include "cost/curve.h"
 #include "ir/print.h"
 #include "passes/sharding/report.h"
 
@@ -171,7 +172,6 @@ void mw_plan_report_ceilings(const MwGraph *graph, const MwDeviceModel *device, 
     mesh->flops_per_s = fmax(gemm->peak_flops, gemm->rate_flops);
     for (int i = 0; i < gemm->rates.count && gemm->peak_flops <= 0; i++)
         mesh->flops_per_s = fmax(mesh->flops_per_s, gemm->rates.at[i]);
-    for (int i = 0; i < device->bandwidth.count; i++)
-        mesh->bytes_per_s = fmax(mesh->bytes_per_s, device->bandwidth.points[i].value);
+    mesh->bytes_per_s = mw_curve_most(&device->bandwidth);
     mesh->has_ceilings = mesh->flops_per_s > 0 && mesh->bytes_per_s > 0;
 }

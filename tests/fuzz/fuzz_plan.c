@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The reader of plans on any text, as it is and with a right checksum: it gives a plan that prints
- * as the same text, or an error. A plan that the checker accepts runs on the check device. */
+ * as the same text, or an error. A plan that the checker accepts runs on the check device, and is
+ * simulated, unless its times are none. */
 #include "base/hash.h"
+#include "codegen/simulate/simulate.h"
 #include "runtime/check/check.h"
 #include "runtime/verify.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/clusters.h"
 #include "tests/unit/diags_text.h"
 
 #include <stdlib.h>
@@ -37,6 +40,20 @@ static void verify(MwArena *arena, const MwPlan *plan)
     free(said);
 }
 
+/* With the times of the plan, and with those on other links. */
+static void simulate(MwArena *arena, const MwPlan *plan, MwDiags *diags)
+{
+    MwCluster cluster = test_cluster_of_nodes(8, 2);
+    const MwStraggler straggler = {0, 2};
+    MwSimulateOptions options = {.contention = true, .steps = 1};
+    cluster.backend = plan->backend;
+    for (int i = 0; i < 2; i++) {
+        const MwSimulation *simulation = mw_simulate(arena, plan, &options, diags);
+        MW_ASSERT(!simulation || simulation->step_s >= 0);
+        options = (MwSimulateOptions){&cluster, true, 0.1, &straggler, 1, 1, 2, true};
+    }
+}
+
 static void read_plan(const char *text, size_t bytes)
 {
     MwArena *arena = mw_arena_new();
@@ -48,8 +65,10 @@ static void read_plan(const char *text, size_t bytes)
         MwText again = {.arena = arena};
         mw_plan_print(&again, plan);
         MW_ASSERT(again.bytes == bytes && memcmp(again.at, text, bytes) == 0);
-        if (mw_plan_check(plan, diags) && is_small(plan))
+        if (mw_plan_check(plan, diags) && is_small(plan)) {
             verify(arena, plan);
+            simulate(arena, plan, diags);
+        }
     }
     diags_text(arena, diags);
     mw_arena_free(&arena);

@@ -170,24 +170,11 @@ static void take_steps(MwTraceReport *report)
     report->step.predicted_s = report->plan->step_s;
 }
 
-/* The first step of a run also loads code and touches memory, so it counts only if it is alone. */
-static void choose_steps(MwTraceReport *report)
-{
-    report->steps = MW_NEW(report->arena, int, report->run->steps);
-    for (int s = 0; s < report->run->steps; s++)
-        if (report->run->whole[s])
-            report->steps[report->step_count++] = s;
-    if (report->step_count > 1 && report->steps[0] == 0) {
-        report->steps++;
-        report->step_count--;
-    }
-}
-
 bool mw_trace_compare(MwArena *arena, const MwPlan *plan, const MwTraceRun *run, bool folds,
                       MwTraceReport *report)
 {
     *report = (MwTraceReport){.arena = arena, .plan = plan, .run = run};
-    choose_steps(report);
+    report->steps = mw_trace_steps(arena, run, &report->step_count);
     if (report->step_count == 0)
         return false;
     for (int m = 0; m < plan->mesh_count; m++) {

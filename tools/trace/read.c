@@ -389,3 +389,17 @@ MwTraceRun *mw_trace_read(MwArena *arena, const MwPlan *plan, const char *const 
     count_ranks(&reader);
     return run;
 }
+
+int *mw_trace_steps(MwArena *arena, const MwTraceRun *run, int *count)
+{
+    int *steps = MW_NEW(arena, int, run->steps);
+    *count = 0;
+    for (int s = 0; s < run->steps; s++)
+        if (run->whole[s])
+            steps[(*count)++] = s;
+    if (*count > 1 && steps[0] == 0) {
+        steps++;
+        (*count)--;
+    }
+    return steps;
+}

@@ -40,4 +40,8 @@ typedef struct {
 MwTraceRun *mw_trace_read(MwArena *arena, const MwPlan *plan, const char *const *paths, int count,
                           MwDiags *diags);
 
+/* The steps that count, ascending, from the first of the trace: those that every rank has ended,
+ * but for the first of them if there are others, since that also loads code and touches memory. */
+int *mw_trace_steps(MwArena *arena, const MwTraceRun *run, int *count);
+
 #endif

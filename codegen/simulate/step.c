@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A mesh goes through the pieces of its tasks and the operations of their traffic until one has to
+ * wait; the end of a message wakes the meshes at both of its ends. A message begins when both ends
+ * have posted it, one of a transfer after another, in the order of micro-batches.
+ * runtime/check/traffic.c proves of the plan, with messages as these, that no mesh waits for
+ * ever. */
+#include "codegen/simulate/step.h"
+
+#include "codegen/simulate/flows.h"
+#include "codegen/simulate/jitter.h"
+
+#include <math.h>
+
+/* Messages of a transfer so far in the step. */
+typedef struct {
+    int sent, posted, begun, ended, received;
+    double begun_s;       /* the last that began, */
+    MwSimulatedPath path; /* the longest to its beginning, or, if it has ended, its end */
+} Messages;
+
+/* The progress of one mesh through a step. */
+typedef struct {
+    int task, piece; /* the next piece of that task; -1: the task has not begun */
+    bool waits;      /* for the operation before the piece, since: */
+    double since_s;
+    double task_s; /* beginning of the task, where it did not wait for a message */
+    bool has_run;  /* a piece of the task that takes time */
+    double factor; /* of the times of the task */
+    double end_s;  /* of the last task */
+    int **last; /* [endpoint][slot] sending endpoints: 1 + the message that was last sent from it */
+    int **users; /* [endpoint][slot] endpoints that are posted ahead: tasks that still use it */
+    MwJitter jitter;
+    MwSimulatedPath path; /* the longest to the end of what the mesh does */
+    double *piece_s;      /* of the task, where it is recorded: when each piece begins */
+} Walker;
+
+typedef struct {
+    MwArena *arena;
+    const MwSimPlan *of;
+    Messages *messages; /* [transfers] */
+    Walker *walkers;    /* [meshes] */
+    MwEvents events;
+    MwFlows flows;
+    MwSimRecord *record;
+    MwSimStep result;
+    double now_s;
+} Run;
+
+/* ---- Setting up ---- */
+
+static const MwPlanMesh *plan_mesh(const Run *run, int mesh)
+{
+    return &run->of->plan->meshes[mesh];
+}
+
+static const MwTraffic *traffic_of(const Run *run, int mesh)
+{
+    return &run->of->meshes[mesh].traffic;
+}
+
+static int slot_of(const Run *run, int mesh, int endpoint, int micro_batch)
+{
+    const int buffer = traffic_of(run, mesh)->endpoints[endpoint].buffer;
+    return mw_plan_slot(&plan_mesh(run, mesh)->buffers[buffer], micro_batch);
+}
+
+static void add_walker(Run *run, int mesh, int step)
+{
+    const MwTraffic *traffic = traffic_of(run, mesh);
+    Walker *walker = &run->walkers[mesh];
+    *walker = (Walker){.piece = -1,
+                       .last = MW_NEW(run->arena, int *, traffic->endpoint_count),
+                       .users = MW_NEW(run->arena, int *, traffic->endpoint_count),
+                       .jitter = {.deviation = run->of->options->jitter,
+                                  .seed = run->of->options->seed,
+                                  .stream = (uint64_t)step << 32 | (uint64_t)mesh,
+                                  .apart = 1}};
+    for (int e = 0; e < traffic->endpoint_count; e++) {
+        const MwPlanBuffer *buffer = &plan_mesh(run, mesh)->buffers[traffic->endpoints[e].buffer];
+        const int slots = (int)mw_min(buffer->slots, run->of->plan->micro_batches);
+        walker->last[e] = MW_NEW(run->arena, int, slots);
+        walker->users[e] = MW_NEW(run->arena, int, slots);
+    }
+    mw_events_add(&run->events, (MwEvent){.kind = MW_EVENT_MESH, .index = mesh});
+}
+
+/* ---- Messages ---- */
+
+/* Begins the next message of a transfer if both ends have posted it and the one before has
+ * ended. */
+static void begin_message(Run *run, int transfer, MwSimulatedPath path)
+{
+    Messages *messages = &run->messages[transfer];
+    if (messages->begun > messages->ended ||
+        messages->begun == mw_min(messages->sent, messages->posted))
+        return;
+    messages->begun_s = run->now_s;
+    messages->path = path;
+    mw_flows_begin(&run->flows, transfer, messages->begun++, run->now_s);
+}
+
+static void post_receive(Run *run, int mesh, int index)
+{
+    const MwTraffic *traffic = traffic_of(run, mesh);
+    const MwTrafficEndpoint *endpoint = &traffic->endpoints[index];
+    const int message = run->messages[endpoint->transfer].posted++;
+    const int micro_batch = traffic->programs[endpoint->program].micro_batches[message];
+    run->walkers[mesh].users[index][slot_of(run, mesh, index, micro_batch)] = endpoint->users;
+    begin_message(run, endpoint->transfer, run->walkers[mesh].path);
+}
+
+static void post_ahead(Run *run, int mesh, int index)
+{
+    const MwTrafficEndpoint *endpoint = &traffic_of(run, mesh)->endpoints[index];
+    const MwTrafficProgram *program = &traffic_of(run, mesh)->programs[endpoint->program];
+    const int *posted = &run->messages[endpoint->transfer].posted;
+    while (endpoint->is_ahead && *posted < program->run_count &&
+           !run->walkers[mesh]
+                .users[index][slot_of(run, mesh, index, program->micro_batches[*posted])])
+        post_receive(run, mesh, index);
+}
+
+/* Does the operation if it can be done now; false if it has to wait. */
+static bool do_op(Run *run, int mesh, const MwTrafficOp *op, int micro_batch)
+{
+    const MwTrafficEndpoint *endpoint = &traffic_of(run, mesh)->endpoints[op->endpoint];
+    Messages *messages = &run->messages[endpoint->transfer];
+    int *last =
+        &run->walkers[mesh].last[op->endpoint][slot_of(run, mesh, op->endpoint, micro_batch)];
+    switch (op->kind) {
+    case MW_TRAFFIC_WAIT:
+        return messages->ended >= *last;
+    case MW_TRAFFIC_WAIT_ALL:
+        return messages->ended >= messages->sent;
+    case MW_TRAFFIC_SEND:
+        if (messages->ended < *last)
+            return false;
+        *last = ++messages->sent;
+        begin_message(run, endpoint->transfer, run->walkers[mesh].path);
+        return true;
+    case MW_TRAFFIC_RECEIVE:
+        if (messages->posted == messages->received)
+            post_receive(run, mesh, op->endpoint);
+        if (messages->ended == messages->received)
+            return false;
+        messages->received++;
+        return true;
+    case MW_TRAFFIC_KINDS:
+        break;
+    }
+    MW_UNREACHABLE();
+}
+
+/* ---- Meshes ---- */
+
+static const MwPlanTask *task_of(const Run *run, int mesh)
+{
+    return &plan_mesh(run, mesh)->tasks[run->walkers[mesh].task];
+}
+
+/* What the mesh waited for the operation that it can do now, part of it perhaps while the message
+ * was on its way. */
+static void end_wait(Run *run, int mesh, const MwTrafficOp *op)
+{
+    Walker *walker = &run->walkers[mesh];
+    MwSimulatedMesh *times = &run->result.meshes[mesh];
+    const int transfer = traffic_of(run, mesh)->endpoints[op->endpoint].transfer;
+    const double from_s = fmin(fmax(walker->since_s, run->messages[transfer].begun_s), run->now_s);
+    times->transfer_s += run->now_s - from_s;
+    times->bubble_s += from_s - walker->since_s;
+    walker->waits = false;
+    walker->task_s = walker->has_run ? walker->task_s : run->now_s;
+}
+
+/* Begins the task; true if it is late by then. */
+static bool begin_task(Run *run, int mesh)
+{
+    Walker *walker = &run->walkers[mesh];
+    const int index = task_of(run, mesh)->program;
+    const MwSimProgram *program = &run->of->meshes[mesh].programs[index];
+    const int ops = traffic_of(run, mesh)->programs[index].op_count;
+    const int devices = mw_mesh_devices(&plan_mesh(run, mesh)->shape);
+    const MwJitterDraw draw = mw_jitter_draw(&walker->jitter, program->time_s, program->coupled,
+                                             devices / program->coupled);
+    MwSimulatedMesh *times = &run->result.meshes[mesh];
+    if (run->record)
+        walker->piece_s = MW_NEW(run->record->arena, double, ops + 1);
+    walker->piece = 0;
+    walker->has_run = false;
+    walker->factor = draw.factor;
+    walker->task_s = run->now_s + draw.late_s;
+    times->compute_s += program->compute_s * draw.factor;
+    times->collective_s += (program->time_s - program->compute_s) * draw.factor + draw.late_s;
+    walker->path.collective_s += draw.late_s;
+    return draw.late_s > 0;
+}
+
+static void end_task(Run *run, int mesh)
+{
+    Walker *walker = &run->walkers[mesh];
+    const MwPlanTask *task = task_of(run, mesh);
+    const MwTrafficProgram *program = &traffic_of(run, mesh)->programs[task->program];
+    walker->end_s = run->now_s;
+    run->result.path = walker->path;
+    if (run->record)
+        mw_vec_push(run->record->arena, &run->record->tasks,
+                    ((MwSimulatedTask){mesh, walker->task, walker->task_s, run->now_s,
+                                       walker->factor, walker->piece_s}));
+    for (int i = 0; i < program->ahead_count; i++) {
+        const int endpoint = program->ahead[i];
+        walker->users[endpoint][slot_of(run, mesh, endpoint, task->micro_batch)]--;
+        post_ahead(run, mesh, endpoint);
+    }
+    walker->task++;
+    walker->piece = -1;
+}
+
+static void go_on_at(Run *run, int mesh, double time_s)
+{
+    mw_events_add(&run->events, (MwEvent){.time_s = time_s, .kind = MW_EVENT_MESH, .index = mesh});
+}
+
+static void add_piece(Walker *walker, const MwSimProgram *program, double time_s)
+{
+    const double compute_s = time_s * program->compute_s / program->time_s;
+    walker->path.compute_s += compute_s;
+    walker->path.collective_s += time_s - compute_s;
+}
+
+/* Goes on with the task, from the end of the piece before `piece`; true if it has ended. */
+static bool run_pieces(Run *run, int mesh)
+{
+    Walker *walker = &run->walkers[mesh];
+    const MwPlanTask *task = task_of(run, mesh);
+    const MwTrafficProgram *traffic = &traffic_of(run, mesh)->programs[task->program];
+    const MwSimProgram *program = &run->of->meshes[mesh].programs[task->program];
+    for (; walker->piece <= traffic->op_count; walker->piece++) {
+        const MwTrafficOp *op = walker->piece > 0 ? &traffic->ops[walker->piece - 1] : NULL;
+        if (op && !do_op(run, mesh, op, task->micro_batch)) {
+            walker->since_s = walker->waits ? walker->since_s : run->now_s;
+            walker->waits = true;
+            return false;
+        }
+        if (walker->waits)
+            end_wait(run, mesh, op);
+        if (run->record)
+            walker->piece_s[walker->piece] = run->now_s;
+        const double time_s = program->piece_s[walker->piece] * walker->factor;
+        if (time_s > 0) {
+            walker->piece++;
+            walker->has_run = true;
+            add_piece(walker, program, time_s);
+            go_on_at(run, mesh, run->now_s + time_s);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void run_mesh(Run *run, int mesh)
+{
+    Walker *walker = &run->walkers[mesh];
+    while (walker->task < plan_mesh(run, mesh)->task_count) {
+        if (walker->piece < 0 && begin_task(run, mesh)) {
+            go_on_at(run, mesh, walker->task_s);
+            return;
+        }
+        if (!run_pieces(run, mesh))
+            return;
+        end_task(run, mesh);
+    }
+}
+
+/* A message has ended, with the longest path to its end. */
+static void wake(Run *run, int mesh, MwSimulatedPath path)
+{
+    if (!run->walkers[mesh].waits)
+        return;
+    run->walkers[mesh].path = path;
+    run_mesh(run, mesh);
+}
+
+static void end_message(Run *run, const MwFlow *flow)
+{
+    const MwPlanTransfer *transfer = &run->of->plan->transfers[flow->transfer];
+    Messages *messages = &run->messages[flow->transfer];
+    messages->ended++;
+    messages->path.transfer_s += run->now_s - flow->begin_s;
+    run->result.path = messages->path;
+    begin_message(run, flow->transfer, run->result.path);
+    if (run->record)
+        mw_vec_push(
+            run->record->arena, &run->record->messages,
+            ((MwSimulatedMessage){flow->transfer, flow->message, flow->begin_s, run->now_s}));
+    const MwSimulatedPath path = run->result.path;
+    wake(run, transfer->to_mesh, path);
+    wake(run, transfer->from_mesh, path);
+}
+
+/* ---- The step ---- */
+
+static Run begin_run(MwArena *arena, const MwSimPlan *of, int step, MwSimRecord *record)
+{
+    const MwPlan *plan = of->plan;
+    Run run = {.arena = arena,
+               .of = of,
+               .messages = MW_NEW(arena, Messages, plan->transfer_count),
+               .walkers = MW_NEW(arena, Walker, plan->mesh_count),
+               .events = {.arena = arena},
+               .record = record,
+               .result = {.meshes = MW_NEW(arena, MwSimulatedMesh, plan->mesh_count)}};
+    for (int m = 0; m < plan->mesh_count; m++)
+        add_walker(&run, m, step);
+    return run;
+}
+
+static void take_event(Run *run, const MwEvent *event)
+{
+    MwFlow flow;
+    if (event->kind == MW_EVENT_MESH) {
+        run->now_s = event->time_s;
+        run_mesh(run, event->index);
+    } else if (mw_flows_take(&run->flows, event, &flow)) {
+        run->now_s = event->time_s;
+        end_message(run, &flow);
+    }
+}
+
+MwSimStep mw_sim_step(MwArena *arena, const MwSimPlan *of, int step, MwSimRecord *record)
+{
+    const int meshes = of->plan->mesh_count;
+    Run run = begin_run(arena, of, step, record);
+    run.flows = mw_flows(arena, &of->routes, &run.events);
+    for (int m = 0; m < meshes; m++)
+        for (int e = 0; e < traffic_of(&run, m)->endpoint_count; e++)
+            post_ahead(&run, m, e);
+    while (run.events.heap.count) {
+        const MwEvent event = mw_events_take(&run.events);
+        take_event(&run, &event);
+    }
+    run.result.events = run.events.added;
+    run.result.step_s = run.now_s;
+    for (int m = 0; m < meshes; m++) {
+        MW_ASSERT(run.walkers[m].task == of->plan->meshes[m].task_count);
+        run.result.meshes[m].idle_s = run.now_s - run.walkers[m].end_s;
+    }
+    return run.result;
+}
