@@ -137,7 +137,8 @@ typedef struct {
     /* for stages, which adds to it: what it solved in other compilations of the same model, for
      * another memory (passes/stages/known.h); NULL: nothing */
     struct MwStageKnown *known;
-    MwStaging staging; /* by stages */
+    bool sums_gradients_early; /* by stages, for share: see mw_share */
+    MwStaging staging;         /* by stages */
     /* by split, and from then on in place of `graph`: [staging.stage_count]; NULL before */
     MwStage *stages;
     MwCrossing *crossings; /* by split: [the attribute `transfer` of a send and its receive] */

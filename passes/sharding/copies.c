@@ -19,7 +19,8 @@ MwCopySites mw_copy_sites(MwArena *arena, const MwGraph *graph, const MwLife *li
     MwCopySites sites = {0};
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        bool is_view = mw_op_info(node->op)->lowering == MW_LOWER_VIEW;
+        bool is_view = mw_op_info(node->op)->lowering == MW_LOWER_VIEW &&
+                       lives[node->first_result].storage != MW_STORE_OWN;
         int64_t end = is_view ? lives[node->first_result].end : n + 1;
         for (int k = 0; k < node->operand_count; k++)
             mw_vec_push(arena, &sites, site_of(graph, node->operands[k], (MwNodeId){n}, k, n, end));

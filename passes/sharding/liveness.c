@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* One backward walk over the nodes finds last uses; views pass theirs on to what they view.
+/* One backward walk over the nodes finds last uses; views pass theirs on to what they view. But for
+ * the identities behind values of the backward that the update takes (share.c): what they give has
+ * storage of its own, and what they take may end with them.
  *
  * A value spans tasks by the rules of codegen/plan/storage.c: it is made in a task of one kind
  * and last used in one of another, or it is sent or received, which takes one more slot.
@@ -16,13 +18,16 @@ typedef struct {
     const MwFlight *flight; /* NULL: one micro-batch after another */
     MwLife *lives;
     MwPhase *last_phase; /* [values] of the last use so far */
+    bool *is_kept;       /* [nodes] an identity of the backward that the update takes */
     bool *is_moving;     /* [values] sent or received */
     int *uses;           /* [values] operand slots, outputs, assignments */
     int *fusable_uses;   /* [values] uses in its phase by nodes that fuse their operands */
 } LivenessWalk;
 
-static bool is_view(const MwNode *node)
+static bool is_view(const LivenessWalk *walk, const MwNode *node)
 {
+    if (walk->is_kept[node - walk->graph->nodes.at])
+        return false;
     return mw_op_info(node->op)->lowering == MW_LOWER_VIEW || node->op == MW_OP_SEND;
 }
 
@@ -66,6 +71,9 @@ static void count_uses(LivenessWalk *walk)
             bool is_near = mw_op_is_generator(maker->op) ||
                            (node->phase == maker->phase && is_of_one_loop(walk, n, k));
             walk->uses[node->operands[k].index]++;
+            walk->is_kept[mw_value(graph, node->operands[k])->node.index] |=
+                maker->op == MW_OP_IDENTITY && node->phase == MW_PHASE_UPDATE &&
+                (maker->phase == MW_PHASE_BACKWARD || maker->phase == MW_PHASE_BACKWARD_WEIGHT);
             walk->fusable_uses[node->operands[k].index] += fuses && is_near;
         }
     }
@@ -96,7 +104,7 @@ static void set_storage(LivenessWalk *walk, MwNodeId id)
         walk->is_moving[value] = node->op == MW_OP_RECEIVE;
         if (is_source(node))
             life->end = walk->graph->nodes.count;
-        else if (is_view(node))
+        else if (is_view(walk, node))
             life->storage = MW_STORE_VIEW;
         else if (is_fused(walk, value))
             life->storage = MW_STORE_FUSED;
@@ -122,7 +130,7 @@ static void walk_uses(LivenessWalk *walk, int n)
     int64_t end = n + 1;
     MwPhase phase = node->phase;
     bool moves = node->op == MW_OP_SEND;
-    if (is_view(node)) {
+    if (is_view(walk, node)) {
         end = mw_max(end, walk->lives[node->first_result].end);
         phase = mw_max(phase, walk->last_phase[node->first_result]);
         moves |= walk->is_moving[node->first_result];
@@ -193,6 +201,7 @@ MwLife *mw_liveness(MwArena *arena, const MwGraph *graph, const MwFlight *flight
                          .flight = flight,
                          .lives = MW_NEW(arena, MwLife, graph->values.count),
                          .last_phase = MW_NEW(arena, MwPhase, graph->values.count),
+                         .is_kept = MW_NEW(arena, bool, graph->nodes.count),
                          .is_moving = MW_NEW(arena, bool, graph->values.count),
                          .uses = MW_NEW(arena, int, graph->values.count),
                          .fusable_uses = MW_NEW(arena, int, graph->values.count)};

@@ -7,7 +7,9 @@
  *      intra-operator problem, paid once, and one sequence of collectives in the plan. One
  *      stands behind every weight that is cast to a shorter type, as it is or scaled for 8 bits: so
  *      the cast may be done where the weight is stored, and the shorter type be gathered, once for
- *      all phases. One stands before every output and metric, which leave the graph whole.
+ *      all phases. One stands behind every value of the backward that the update takes, where all
+ *      of these are too many to be kept whole until then: so a gradient may be summed and cut as soon
+ *      as it is there. One stands before every output and metric, which leave the graph whole.
  *      Constants and iotas, which cost nothing to compute, are computed once per use instead.
  *      Partition removes the identities again.
  * Invariant: uses in different phases never share a copy but of such a weight, so no other copy
@@ -183,7 +185,15 @@ static void finish(Share *share, const MwValueId *output_copy)
         to->metrics.at[i].value = output_copy[from->metrics.at[i].value.index];
 }
 
-MwGraph *mw_share(const MwGraph *from)
+/* Whether `node` is of the backward, and the update takes its result. */
+static bool waits_for_update(const Share *share, const MwNode *node, MwValueId result)
+{
+    const bool is_backward =
+        node->phase == MW_PHASE_BACKWARD || node->phase == MW_PHASE_BACKWARD_WEIGHT;
+    return is_backward && share->uses[result.index][MW_PHASE_UPDATE] > 0;
+}
+
+MwGraph *mw_share(const MwGraph *from, bool sums_early)
 {
     size_t values = (size_t)from->values.count;
     Share share = {.rewrite = mw_rewrite_begin(from)};
@@ -206,6 +216,8 @@ MwGraph *mw_share(const MwGraph *from)
         }
         for (int k = 0; k < node->result_count; k++) {
             MwValueId value = {node->first_result + k};
+            if (sums_early && waits_for_update(&share, node, value))
+                share.rewrite.value[value.index] = add_identity(&share, value, "summed");
             if (is_output[value.index])
                 output_copy[value.index] = add_identity(&share, value, "whole");
         }
@@ -214,10 +226,16 @@ MwGraph *mw_share(const MwGraph *from)
     return share.rewrite.to;
 }
 
+MwGraph *mw_share_of(const MwCompilation *compilation, const MwGraph *graph)
+{
+    return mw_share(graph,
+                    compilation->sums_gradients_early && compilation->staging.micro_batches == 1);
+}
+
 bool mw_pass_share(MwCompilation *compilation, MwDiags *diags)
 {
     (void)diags;
     for (int i = 0; i < compilation->staging.stage_count; i++)
-        compilation->stages[i].graph = mw_share(compilation->stages[i].graph);
+        compilation->stages[i].graph = mw_share_of(compilation, compilation->stages[i].graph);
     return true;
 }

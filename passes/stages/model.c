@@ -245,7 +245,7 @@ static MwGraph *cut_out(MwArena *arena, MwCompilation compilation, int begin, in
 {
     const int layers = compilation.staging.layer_count;
     if (begin == 0 && end == layers)
-        return mw_share(compilation.graph);
+        return mw_share_of(&compilation, compilation.graph);
     MwArena *scratch = mw_arena_new();
     MwGraph whole = *compilation.graph;
     int *stage = MW_NEW(scratch, int, layers);
@@ -255,7 +255,8 @@ static MwGraph *cut_out(MwArena *arena, MwCompilation compilation, int begin, in
     compilation.graph = &whole;
     compilation.staging.layer_stage = stage;
     compilation.staging.stage_count = compilation.staging.mesh_count = 3;
-    MwGraph *graph = mw_graph_copy(arena, mw_share(mw_split_stage(&compilation, 1)));
+    MwGraph *graph =
+        mw_graph_copy(arena, mw_share_of(&compilation, mw_split_stage(&compilation, 1)));
     mw_arena_free(&scratch);
     return graph;
 }
