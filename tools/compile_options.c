@@ -144,8 +144,7 @@ static void record(MwToolOptions *options, const struct argp_option *table, int 
     *at = option;
 }
 
-/* Whether plans record an option of that name. */
-static bool is_known(MwArena *arena, const char *name)
+bool mw_tool_option_is_known(MwArena *arena, const char *name)
 {
     const struct argp_option *const tables[] = {model_options, plan_options};
     for (int t = 0; t < MW_COUNT(tables); t++)
@@ -441,7 +440,7 @@ bool mw_tool_options_take(MwToolOptions *options, const MwPlanCommand *command, 
     words[count++] = mw_arena_strdup(options->arena, "meshwright");
     for (int i = 0; i < command->option_count; i++) {
         const MwPlanOption *option = &command->options[i];
-        if (!is_known(options->arena, option->name)) {
+        if (!mw_tool_option_is_known(options->arena, option->name)) {
             mw_diag_error(diags, mw_span_none(),
                           "the plan was made with the option '%s', which this meshwright does not "
                           "have",
@@ -456,4 +455,37 @@ bool mw_tool_options_take(MwToolOptions *options, const MwPlanCommand *command, 
     options->model = NULL;
     parse(&plan_argp, options, count, words);
     return true;
+}
+
+/* A list of its own with the elements of one that others may add to. */
+#define COPY_LIST(arena, list)                                                                     \
+    ((list)->at = mw_arena_dup((arena), (list)->at, sizeof *(list)->at * (size_t)(list)->count),   \
+     (list)->capacity = (list)->count)
+
+static void copy_lists(MwToolOptions *options)
+{
+    COPY_LIST(options->arena, &options->defines);
+    COPY_LIST(options->arena, &options->pins);
+    COPY_LIST(options->arena, &options->asked);
+}
+
+void mw_tool_options_set(MwToolOptions *options, const char *name, const char *value)
+{
+    char *words[] = {mw_arena_strdup(options->arena, "meshwright"),
+                     mw_arena_strdup(options->arena, name), mw_arena_strdup(options->arena, value),
+                     NULL};
+    copy_lists(options);
+    parse(&plan_argp, options, MW_COUNT(words) - 1, words);
+}
+
+void mw_tool_options_define(MwToolOptions *options, const char *size, const char *value)
+{
+    copy_lists(options);
+    for (int i = 0; i < options->defines.count; i++) {
+        if (strcmp(options->defines.at[i].name, size) == 0) {
+            options->defines.at[i].value = value;
+            return;
+        }
+    }
+    mw_vec_push(options->arena, &options->defines, ((MwDefine){size, value}));
 }

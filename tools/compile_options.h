@@ -47,4 +47,13 @@ void mw_tool_options_parse(MwToolOptions *options, const MwToolCommand *command,
  * are wrong, of which plans hold none unless they were made for that. */
 bool mw_tool_options_take(MwToolOptions *options, const MwPlanCommand *command, MwDiags *diags);
 
+/* Whether there is an option of that name, as "--stages", that decides what is planned. */
+bool mw_tool_option_is_known(MwArena *arena, const char *name);
+/* Sets such an option to a value in place of the one that it has, in a copy of options that were
+ * parsed: `options` shares no list with others from then on. Ends the process on values that are
+ * wrong. */
+void mw_tool_options_set(MwToolOptions *options, const char *name, const char *value);
+/* Sets a size of the model likewise. */
+void mw_tool_options_define(MwToolOptions *options, const char *size, const char *value);
+
 #endif

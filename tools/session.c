@@ -34,6 +34,14 @@ void mw_session_begin(MwSession *session, const MwToolCommand *command, int argc
     use_options(session);
 }
 
+void mw_session_begin_with(MwSession *session, const MwToolOptions *options)
+{
+    MwArena *arena = mw_arena_new();
+    *session = (MwSession){.options = *options, .diags = mw_diags_new(arena)};
+    session->options.arena = session->compilation.arena = arena;
+    use_options(session);
+}
+
 bool mw_session_take(MwSession *session, const MwPlanCommand *command)
 {
     if (!mw_tool_options_take(&session->options, command, session->diags))

@@ -5,38 +5,24 @@
 #include "base/vec.h"
 #include "runtime/plan/live.h"
 #include "runtime/plan/origin.h"
+#include "tools/inspect/chart.h"
 #include "tools/inspect/html_page.h"
 #include "tools/text_table.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Lengths in pixels: of a chart, and of what lies around it. */
-enum { WIDTH = 960, LEFT = 92, RIGHT = 16, TOP = 12, BOTTOM = 40 };
+enum {
+    WIDTH = MW_CHART_WIDTH,
+    LEFT = MW_CHART_LEFT,
+    RIGHT = MW_CHART_RIGHT,
+    TOP = MW_CHART_TOP,
+    BOTTOM = MW_CHART_BOTTOM
+};
+/* Heights in pixels. */
 enum { MEMORY_HEIGHT = 220, ROOFLINE_HEIGHT = 420 };
 /* A task has its name and a line where there are so few. */
 enum { MOST_NAMED_TASKS = 48, LETTER = 7 };
-
-static void begin_chart(MwText *out, const char *kind, int height)
-{
-    mw_text_printf(out,
-                   "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart %s\" width=\"%d\" "
-                   "height=\"%d\" viewBox=\"0 0 %d %d\">\n",
-                   kind, WIDTH, height, WIDTH, height);
-}
-
-static void add_label(MwText *out, double x, double y, const char *anchor, const char *text)
-{
-    mw_text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    mw_html_escaped(out, text);
-    mw_text_add(out, "</text>\n");
-}
-
-static void add_line(MwText *out, const char *kind, const double from[2], const double to[2])
-{
-    mw_text_printf(out, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
-                   kind, from[0], from[1], to[0], to[1]);
-}
 
 /* ---- Memory ---- */
 
@@ -108,9 +94,9 @@ static void add_tasks(MwText *out, const Memory *memory)
         const char *name = mesh->programs[task->program].name;
         if (task->micro_batch >= 0 && mesh->task_count > 3)
             name = mw_arena_printf(out->arena, "%s %d", name, task->micro_batch);
-        add_line(out, "grid", (double[]){x, TOP}, (double[]){x, MEMORY_HEIGHT - BOTTOM});
+        mw_chart_line(out, "grid", (double[]){x, TOP}, (double[]){x, MEMORY_HEIGHT - BOTTOM});
         if (end - x > LETTER * (double)strlen(name))
-            add_label(out, (x + end) / 2, MEMORY_HEIGHT - BOTTOM + 16, "middle", name);
+            mw_chart_label(out, (x + end) / 2, MEMORY_HEIGHT - BOTTOM + 16, "middle", name);
     }
 }
 
@@ -155,20 +141,20 @@ void mw_inspect_html_memory(MwText *out, const MwPlan *plan, const MwPlanMesh *m
         return;
     mw_text_add(out, "<h2>memory over a step</h2>\n");
     describe_memory(out, &memory);
-    begin_chart(out, "memory", MEMORY_HEIGHT);
+    mw_chart_begin(out, "memory", MEMORY_HEIGHT);
     add_area(out, &memory);
     add_tasks(out, &memory);
-    add_line(out, "ceiling", (double[]){LEFT, top}, (double[]){WIDTH - RIGHT, top});
-    add_line(out, "axis", (double[]){LEFT, MEMORY_HEIGHT - BOTTOM},
-             (double[]){WIDTH - RIGHT, MEMORY_HEIGHT - BOTTOM});
+    mw_chart_line(out, "ceiling", (double[]){LEFT, top}, (double[]){WIDTH - RIGHT, top});
+    mw_chart_line(out, "axis", (double[]){LEFT, MEMORY_HEIGHT - BOTTOM},
+                  (double[]){WIDTH - RIGHT, MEMORY_HEIGHT - BOTTOM});
     for (int quarter = 0; quarter <= 4; quarter++) {
         const double bytes = (double)mesh->arena_bytes * quarter / 4;
-        add_label(out, LEFT - 6, bytes_y(&memory, bytes) + 4, "end",
-                  mw_bytes_text(out->arena, bytes));
+        mw_chart_label(out, LEFT - 6, bytes_y(&memory, bytes) + 4, "end",
+                       mw_bytes_text(out->arena, bytes));
     }
-    add_label(out, WIDTH - RIGHT, MEMORY_HEIGHT - 8, "end",
-              mw_seconds_text(out->arena, memory.step_s));
-    mw_text_add(out, "</svg>\n");
+    mw_chart_label(out, WIDTH - RIGHT, MEMORY_HEIGHT - 8, "end",
+                   mw_seconds_text(out->arena, memory.step_s));
+    mw_chart_end(out);
 }
 
 /* ---- Roofline ---- */
@@ -282,16 +268,17 @@ static void add_axes(MwText *out, const Roofline *roofline)
     const double bottom = ROOFLINE_HEIGHT - BOTTOM;
     for (int x = roofline->first_x; x <= roofline->last_x; x++) {
         const double at = intensity_x(roofline, pow(10, x));
-        add_line(out, "grid", (double[]){at, TOP}, (double[]){at, bottom});
-        add_label(out, at, bottom + 16, "middle", mw_arena_printf(out->arena, "%g", pow(10, x)));
+        mw_chart_line(out, "grid", (double[]){at, TOP}, (double[]){at, bottom});
+        mw_chart_label(out, at, bottom + 16, "middle",
+                       mw_arena_printf(out->arena, "%g", pow(10, x)));
     }
     for (int y = roofline->first_y; y <= roofline->last_y; y++) {
         const double at = flops_y(roofline, pow(10, y));
-        add_line(out, "grid", (double[]){LEFT, at}, (double[]){WIDTH - RIGHT, at});
-        add_label(out, LEFT - 6, at + 4, "end", rate_text(out->arena, pow(10, y)));
+        mw_chart_line(out, "grid", (double[]){LEFT, at}, (double[]){WIDTH - RIGHT, at});
+        mw_chart_label(out, LEFT - 6, at + 4, "end", rate_text(out->arena, pow(10, y)));
     }
-    add_label(out, (LEFT + WIDTH - RIGHT) / 2.0, ROOFLINE_HEIGHT - 6, "middle",
-              "arithmetic intensity, FLOP per byte");
+    mw_chart_label(out, (LEFT + WIDTH - RIGHT) / 2.0, ROOFLINE_HEIGHT - 6, "middle",
+                   "arithmetic intensity, FLOP per byte");
 }
 
 /* Memory allows so many FLOP/s at each intensity, arithmetic so many at all; what lies below the
@@ -304,11 +291,11 @@ static void add_ceilings(MwText *out, const Roofline *roofline)
         fmax(pow(10, roofline->first_x), pow(10, roofline->first_y) / mesh->bytes_per_s);
     const double ridge_at[] = {intensity_x(roofline, ridge), flops_y(roofline, mesh->flops_per_s)};
     if (begin < ridge)
-        add_line(
+        mw_chart_line(
             out, "ceiling",
             (double[]){intensity_x(roofline, begin), flops_y(roofline, begin * mesh->bytes_per_s)},
             ridge_at);
-    add_line(out, "ceiling", ridge_at, (double[]){WIDTH - RIGHT, ridge_at[1]});
+    mw_chart_line(out, "ceiling", ridge_at, (double[]){WIDTH - RIGHT, ridge_at[1]});
 }
 
 /* The area of a point is as its share of the step. */
@@ -348,10 +335,10 @@ void mw_inspect_html_roofline(MwText *out, const MwPlan *plan, const MwPlanMesh 
                    "at one names it.</p>\n",
                    rate_text(out->arena, mesh->flops_per_s),
                    mw_bytes_text(out->arena, mesh->bytes_per_s));
-    begin_chart(out, "roofline", ROOFLINE_HEIGHT);
+    mw_chart_begin(out, "roofline", ROOFLINE_HEIGHT);
     add_axes(out, &roofline);
     add_ceilings(out, &roofline);
     for (int i = 0; i < roofline.points.count; i++)
         add_point(out, &roofline, &roofline.points.at[i], mesh->costs.step_s);
-    mw_text_add(out, "</svg>\n");
+    mw_chart_end(out);
 }

@@ -101,27 +101,22 @@ static const char *step_text(MwArena *arena, const MwPlan *plan)
                            mw_seconds_text(arena, communication_s));
 }
 
-/* Tokens or samples of a step, as a run counts them; 0: no input is a part of the batch. */
-static double batch_of(const MwPlan *plan, const char **unit)
+MwInspectBatch mw_inspect_batch(const MwPlan *plan)
 {
-    double samples = 0;
-    *unit = "samples";
+    MwInspectBatch batch = {0};
     for (int m = 0; m < plan->mesh_count; m++) {
         for (int i = 0; i < plan->meshes[m].input_count; i++) {
             const MwPlanInput *input = &plan->meshes[m].inputs[i];
-            if (strcmp(input->name, "tokens") == 0) {
-                *unit = "tokens";
-                return (double)mw_tensor_elements(&input->global);
-            }
+            if (strcmp(input->name, "tokens") == 0)
+                batch.tokens = (double)mw_tensor_elements(&input->global);
             if (!input->whole && input->global.rank > 0)
-                samples = (double)input->global.dim[0];
+                batch.samples = (double)input->global.dim[0];
         }
     }
-    return samples;
+    return batch;
 }
 
-/* A number of a rate to four digits, and without an exponent. */
-static const char *rate_text(MwArena *arena, double rate)
+const char *mw_inspect_rate(MwArena *arena, double rate)
 {
     const double unit = rate > 0 ? pow(10, floor(log10(rate)) - 3) : 1;
     return mw_arena_printf(arena, "%.*f", unit < 1 ? (int)ceil(-log10(unit)) : 0,
@@ -131,9 +126,12 @@ static const char *rate_text(MwArena *arena, double rate)
 static const char *speed_text(MwArena *arena, const MwPlan *plan)
 {
     MwText text = {.arena = arena};
-    const char *unit;
-    const double batch = batch_of(plan, &unit), devices = plan->rank_count;
-    mw_text_printf(&text, "%s %s/s", rate_text(arena, batch / plan->step_s), unit);
+    const MwInspectBatch batch = mw_inspect_batch(plan);
+    const double devices = plan->rank_count;
+    if (batch.tokens > 0)
+        mw_text_printf(&text, "%s tokens/s", mw_inspect_rate(arena, batch.tokens / plan->step_s));
+    else
+        mw_text_printf(&text, "%s samples/s", mw_inspect_rate(arena, batch.samples / plan->step_s));
     if (plan->model_flops > 0)
         mw_text_printf(&text, ", %.3g TFLOP/s per device",
                        1e-12 * plan->model_flops / (plan->step_s * devices));
