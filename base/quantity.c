@@ -44,3 +44,8 @@ const char *mw_bytes_text(MwArena *arena, double bytes)
     static const QuantityUnit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
     return quantity_text(arena, bytes, units, MW_COUNT(units));
 }
+
+const char *mw_usd_text(MwArena *arena, double usd)
+{
+    return mw_arena_printf(arena, fabs(usd) >= 100 ? "%.0f USD" : "%.3g USD", usd);
+}

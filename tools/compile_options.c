@@ -19,6 +19,7 @@ enum {
     OPTION_MESH,
     OPTION_ROLES,
     OPTION_PIN,
+    OPTION_OBJECTIVE,
     OPTION_LAYERS,
     OPTION_MICRO_BATCHES,
     OPTION_STAGES,
@@ -80,6 +81,10 @@ static const struct argp_option plan_options[] = {
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
      "Pin the sharding of the values whose names match, as in 'layers.*.mlp.w1=[R, S1]'; "
      "GLOB=ring lets keys of attention go round the devices, 'GLOB=no ring' does not",
+     GROUP_PLAN},
+    {"objective", OPTION_OBJECTIVE, "time|cost", 0,
+     "Plan for the least time of a step on all devices, or for the least cost of it, by the prices "
+     "of the cluster file: on fewer nodes where that costs less (time)",
      GROUP_PLAN},
     {"layers", OPTION_LAYERS, "N", 0,
      "Cut the model into N layers, the units of stages (one for each iteration of its repeat)",
@@ -214,6 +219,9 @@ static MwType parse_precision(struct argp_state *state, const char *text)
 /* Names of MwRemat from MW_REMAT_NONE on. */
 static const char *const remat_names[] = {"none", "all"};
 
+/* Names of MwObjective. */
+static const char *const objective_names[] = {"time", "cost"};
+
 static MwPass parse_pass(struct argp_state *state, const char *name)
 {
     MwPass pass = MW_PASS_COUNT;
@@ -329,6 +337,10 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         return 0;
     case OPTION_PIN:
         mw_vec_push(options->arena, &options->pins, arg);
+        return 0;
+    case OPTION_OBJECTIVE:
+        options->objective = (MwObjective)mw_argument_choice(state, "objective", objective_names,
+                                                             MW_COUNT(objective_names), arg);
         return 0;
     case OPTION_MEMORY:
         compile->memory_bytes = parse_bytes(state, arg);

@@ -19,6 +19,10 @@ typedef struct {
     void *own_input;        /* of their parser */
 } MwToolCommand;
 
+/* What is planned for: the least time of a step, or its least cost, for which devices may stay
+ * unused. */
+typedef enum { MW_OBJECTIVE_TIME, MW_OBJECTIVE_COST } MwObjective;
+
 /* `arena` is set before parsing; what is parsed lives there or in argv. */
 typedef struct {
     MwArena *arena;
@@ -28,7 +32,8 @@ typedef struct {
     const char *cluster;
     const char *backend;   /* NULL: that of the cluster */
     const char *cuda_arch; /* NULL: not given */
-    bool has_precision;    /* false: the model says it */
+    MwObjective objective;
+    bool has_precision; /* false: the model says it */
     MwType precision;
     MW_VEC(MwDefine) defines;
     MW_VEC(const char *) pins;

@@ -53,6 +53,7 @@ START_TEST(a_file_gives_its_figures)
                   "  backend = cuda # NCCL\n"
                   "  nodes = 4\n"
                   "  devices_per_node=8\n"
+                  "  node_price = 3 USD/h\n"
                   "  device {\n"
                   "    memory = 16GiB\n"
                   "    bandwidth = [1 MiB: 2 TB/s,\n"
@@ -60,6 +61,7 @@ START_TEST(a_file_gives_its_figures)
                   "    vector = 15.7 TFLOP/s\n"
                   "    launch = 4.5 us\n"
                   "    capability = 7.5\n"
+                  "    price = 1.25 USD/h\n"
                   "    units = 80\n"
                   "    attention = [1e6 FLOP: 1 TFLOP/s, 2 GFLOP: 50 TFLOP/s]\n"
                   "    gemm f32 { peak = 15.7 TFLOP/s\n sizes = [1, 8]\n"
@@ -87,6 +89,9 @@ START_TEST(a_file_gives_its_figures)
     ck_assert_double_eq(c->device.launch_s, 4.5e-6);
     ck_assert_int_eq(c->device.units, 80);
     ck_assert_double_eq(c->device.capability, 7.5);
+    ck_assert_double_eq(c->device.usd_per_h, 1.25);
+    ck_assert_double_eq(c->node_usd_per_h, 3);
+    ck_assert_double_eq(mw_cluster_usd_per_h(c), 4 * 3 + 32 * 1.25);
     ck_assert_double_eq(c->device.attention_flops.points[1].at, 2e9);
     ck_assert_int_eq(c->device.attention_grad_flops.count, 0);
     ck_assert_double_eq(c->device.gemm[MW_F32].peak_flops, 15.7e12);
@@ -171,6 +176,7 @@ START_TEST(mistakes_in_sections_are_named)
         {"device", "gemm f32 { peak = 1 TFLOP/s\n rate = 2 TFLOP/s }",
          "the rate achieved is above the peak"},
         {"node", "bandwidth = 25 Gbps", "did you mean 'Gb/s'?"},
+        {"device", "price = 3", "a unit of price must follow: USD/h"},
         {"node", "all_reduce = 3 us",
          "a measured collective names its devices: all_reduce 8 = ..."},
         {"node", "all_reduce 1 = 3 us", "a collective needs at least two devices"},

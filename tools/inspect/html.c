@@ -4,6 +4,7 @@
 #include "tools/inspect/html_page.h"
 #include "tools/inspect/html_pipeline.h"
 #include "tools/inspect/inspect.h"
+#include "tools/inspect/summary.h"
 #include "tools/inspect/totals.h"
 
 static void add_operator(MwText *out, const MwPlanOperator *op)
@@ -180,6 +181,8 @@ static void add_head(MwText *out, const MwPlan *plan)
     mw_html_escaped(out, plan->cluster);
     mw_text_printf(out, ", backend %s, micro-batches: %d</p>\n", plan->backend,
                    plan->micro_batches);
+    if (plan->has_price)
+        mw_text_printf(out, "<p>cost: %s</p>\n", mw_inspect_cost(out->arena, plan));
 }
 
 void mw_inspect_html(MwText *text, const MwPlan *plan)

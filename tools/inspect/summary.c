@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { SECONDS_PER_HOUR = 3600 };
+
 static void add_line(MwText *text, const char *title, const char *what)
 {
     mw_text_printf(text, "  %-14s%s\n", title, what);
@@ -123,6 +125,28 @@ const char *mw_inspect_rate(MwArena *arena, double rate)
                            round(rate / unit) * unit);
 }
 
+double mw_inspect_step_usd(const MwPlan *plan)
+{
+    return plan->has_price ? plan->step_s / SECONDS_PER_HOUR * plan->usd_per_h : 0;
+}
+
+double mw_inspect_sample_usd(const MwPlan *plan)
+{
+    const MwInspectBatch batch = mw_inspect_batch(plan);
+    return batch.samples > 0 ? mw_inspect_step_usd(plan) / batch.samples : 0;
+}
+
+const char *mw_inspect_cost(MwArena *arena, const MwPlan *plan)
+{
+    MwText text = {.arena = arena};
+    mw_text_printf(&text, "%s a step", mw_usd_text(arena, mw_inspect_step_usd(plan)));
+    if (mw_inspect_sample_usd(plan) > 0)
+        mw_text_printf(&text, ", %s a million samples",
+                       mw_usd_text(arena, 1e6 * mw_inspect_sample_usd(plan)));
+    mw_text_printf(&text, ", at %s/h", mw_usd_text(arena, plan->usd_per_h));
+    return text.at;
+}
+
 static const char *speed_text(MwArena *arena, const MwPlan *plan)
 {
     MwText text = {.arena = arena};
@@ -179,6 +203,8 @@ void mw_inspect_summary(MwText *text, const MwPlan *plan)
     add_line(text, "step", step_text(arena, plan));
     if (plan->step_s > 0)
         add_line(text, "speed", speed_text(arena, plan));
+    if (plan->has_price)
+        add_line(text, "cost", mw_inspect_cost(arena, plan));
     add_line(text, "optimality", gap_text(arena, plan));
     if (next)
         add_line(text, "next best", next);

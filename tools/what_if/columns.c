@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/what_if/columns.h"
 
+#include "base/quantity.h"
 #include "tools/inspect/summary.h"
 
 #include <string.h>
@@ -23,6 +24,17 @@ static MwWhatIfCell tokens(MwArena *arena, const MwVariantResult *result)
 static MwWhatIfCell memory(MwArena *arena, const MwVariantResult *result)
 {
     return mw_what_if_bytes(arena, (double)result->memory_bytes);
+}
+
+static MwWhatIfCell step_cost(MwArena *arena, const MwVariantResult *result)
+{
+    return mw_what_if_number(result->usd_per_step, mw_usd_text(arena, result->usd_per_step));
+}
+
+static MwWhatIfCell million_cost(MwArena *arena, const MwVariantResult *result)
+{
+    const double usd = 1e6 * result->usd_per_sample;
+    return mw_what_if_number(usd, mw_usd_text(arena, usd));
 }
 
 static MwWhatIfCell devices(MwArena *arena, const MwVariantResult *result)
@@ -66,6 +78,8 @@ static const struct {
     {"samples_per_s", "samples/s", samples},
     {"tokens_per_s", "tokens/s", tokens},
     {"memory_bytes", "memory", memory},
+    {"usd_per_step", "step cost", step_cost},
+    {"usd_per_million_samples", "cost of 1e6 samples", million_cost},
     {"devices", "devices", devices},
     {"parallelism", "parallelism", parallelism},
     {"mesh", "mesh", mesh},

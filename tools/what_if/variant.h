@@ -10,8 +10,9 @@
 /* What a plan gives; texts lie in the arena of the variants. */
 typedef struct {
     const char *error; /* why there is no plan, one line; NULL: there is one, of which: */
-    double step_s, samples_per_s, tokens_per_s; /* predicted; rates 0: not known */
-    int64_t memory_bytes;                       /* of the device with the greatest arena */
+    double step_s, samples_per_s, tokens_per_s;     /* predicted; rates 0: not known */
+    double usd_per_h, usd_per_step, usd_per_sample; /* 0: not known */
+    int64_t memory_bytes;                           /* of the device with the greatest arena */
     int devices, stages, micro_batches;
     const char *parallelism; /* "data 4 x tensor 2" */
     const char *mesh;        /* "4x2", of all meshes; "4x2, 8" where they differ */
