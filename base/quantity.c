@@ -31,6 +31,13 @@ const char *mw_seconds_text(MwArena *arena, double seconds)
     return is_no_time(seconds) ? "0" : quantity_text(arena, seconds, units, MW_COUNT(units));
 }
 
+const char *mw_duration_text(MwArena *arena, double seconds)
+{
+    static const QuantityUnit units[] = {{86400, "d"}, {3600, "h"}, {60, "min"}};
+    return seconds < 60 ? mw_seconds_text(arena, seconds)
+                        : quantity_text(arena, seconds, units, MW_COUNT(units));
+}
+
 const char *mw_seconds_difference_text(MwArena *arena, double seconds)
 {
     if (is_no_time(seconds))

@@ -7,6 +7,8 @@
 
 /* "12.3 ms", "480 ns"; "0" for what would be shown as zero. */
 const char *mw_seconds_text(MwArena *arena, double seconds);
+/* The same of long times: "3.5 min", "12.3 h", "45.6 d". */
+const char *mw_duration_text(MwArena *arena, double seconds);
 /* "+12.3 ms", "-480 ns"; "+0" for what would be shown as zero. */
 const char *mw_seconds_difference_text(MwArena *arena, double seconds);
 /* "1.50 MB", "12 B"; powers of 1000. */

@@ -102,9 +102,9 @@ static bool add_range(MwArena *arena, MwWhatIfAxis *axis, const char *text, cons
     if (first_unit == first || last_unit == last || !is_of_one_unit ||
         !(begin > 0 && end >= begin && end <= 1e30)) {
         mw_diag_error(diags, mw_span_none(),
-                      "--over %s: '%s' is no range: write 0.5x..4x, 1..64 or 25GB/s..100GB/s, the "
+                      "%s: '%s' is no range: write 0.5x..4x, 1..64 or 25GB/s..100GB/s, the "
                       "lesser number first",
-                      axis->name, text);
+                      axis->title, text);
         return false;
     }
     for (double at = begin; at < end && axis->values.count <= MOST_VALUES; at *= 2)
@@ -119,8 +119,8 @@ bool mw_what_if_axis_values(MwArena *arena, const char *text, MwWhatIfAxis *axis
         const size_t length = strcspn(at, ",");
         const char *value = trimmed(arena, at, length), *dots = strstr(value, "..");
         if (!*value) {
-            mw_diag_error(diags, mw_span_none(), "--over %s: a value is missing in '%s'",
-                          axis->name, text);
+            mw_diag_error(diags, mw_span_none(), "%s: a value is missing in '%s'", axis->title,
+                          text);
             return false;
         }
         if (!dots)
@@ -128,7 +128,7 @@ bool mw_what_if_axis_values(MwArena *arena, const char *text, MwWhatIfAxis *axis
         else if (!add_range(arena, axis, value, dots, diags))
             return false;
         if (axis->values.count > MOST_VALUES) {
-            mw_diag_error(diags, mw_span_none(), "--over %s: more than %d values", axis->name,
+            mw_diag_error(diags, mw_span_none(), "%s: more than %d values", axis->title,
                           MOST_VALUES);
             return false;
         }
@@ -147,14 +147,16 @@ bool mw_what_if_axis(MwArena *arena, const MwToolOptions *options, const char *t
         mw_diag_error(diags, mw_span_none(), "--over wants NAME=VALUES, not '%s'", text);
         return false;
     }
-    return find_name(arena, options, trimmed(arena, text, (size_t)(equals - text)), axis, diags) &&
-           mw_what_if_axis_values(arena, equals + 1, axis, diags);
+    if (!find_name(arena, options, trimmed(arena, text, (size_t)(equals - text)), axis, diags))
+        return false;
+    axis->title = mw_arena_printf(arena, "--over %s", axis->name);
+    return mw_what_if_axis_values(arena, equals + 1, axis, diags);
 }
 
 const MwSource *mw_what_if_axis_source(MwArena *arena, const MwWhatIfAxis *axis, const char *value)
 {
     MwSource *source = MW_NEW(arena, MwSource, 1);
-    *source = (MwSource){mw_arena_printf(arena, "--over %s", axis->name), value, strlen(value)};
+    *source = (MwSource){axis->title, value, strlen(value)};
     return source;
 }
 

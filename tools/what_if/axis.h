@@ -15,7 +15,8 @@ typedef enum {
 
 typedef struct {
     MwWhatIfKind kind;
-    const char *name; /* of the size or of the option, "--stages"; path of the figure */
+    const char *name;  /* of the size or of the option, "--stages"; path of the figure */
+    const char *title; /* for messages: what of the command line it is of */
     const MwClusterFigure *figure; /* NULL: it is none */
     MW_VEC(const char *) values;   /* each a number with its unit, a factor "0.5x", or a word */
 } MwWhatIfAxis;

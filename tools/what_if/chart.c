@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Points lie from left to right at equal distances, one for each value of a label, since values are
- * often doubled from one to the next, or words; up they lie from 0. */
+/* Points lie from left to right at equal distances, one for each value of a label, numbers in
+ * ascending order, since values are often doubled from one to the next, or words; up they lie from
+ * 0. */
 #include "tools/what_if/chart.h"
 
 #include "tools/inspect/chart.h"
 #include "tools/inspect/html_page.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Pixels: of the whole, of the names of lines, and of a line of text. */
@@ -70,6 +72,21 @@ static double tick_step(double most)
     return 10 * power;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const double x = strtod(*(const char *const *)a, NULL);
+    const double y = strtod(*(const char *const *)b, NULL);
+    return (x > y) - (x < y);
+}
+
+static bool are_numbers(const MwWhatIfTable *table, int column)
+{
+    for (int r = 0; r < table->rows.count; r++)
+        if (!table->rows.at[r].cells[column].is_number)
+            return false;
+    return true;
+}
+
 static Plot plot_of(MwArena *arena, const MwWhatIfTable *table, const MwWhatIfChart *chart)
 {
     Plot plot = {.table = table, .chart = chart};
@@ -79,6 +96,8 @@ static Plot plot_of(MwArena *arena, const MwWhatIfTable *table, const MwWhatIfCh
         index_of(arena, &plot.lines, line_of(arena, &plot, row));
         plot.most = fmax(plot.most, y_value(&plot, row));
     }
+    if (plot.xs.count && are_numbers(table, chart->x))
+        qsort(plot.xs.at, (size_t)plot.xs.count, sizeof *plot.xs.at, by_number);
     return plot;
 }
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* `meshwright sweep MODEL.graph --over NAME=VALUES`: a plan for every combination of values. */
 #include "base/quantity.h"
-#include "base/threads.h"
 #include "tools/argument.h"
 #include "tools/commands.h"
-#include "tools/show_options.h"
 #include "tools/what_if/columns.h"
-#include "tools/what_if/formats.h"
+#include "tools/what_if/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +13,8 @@ enum { MOST_AXES = 8, MOST_POINTS = 4096 };
 
 typedef struct {
     const char *over[MOST_AXES]; /* "NAME=VALUES" */
-    int over_count, jobs;        /* jobs 0: not given */
-    MwShowOptions show;
+    int over_count;
+    MwWhatIfOptions what_if;
 } Options;
 
 enum { OPTION_OVER = 512 };
@@ -27,10 +25,7 @@ static const struct argp_option option_list[] = {
      "(network.bandwidth, nodes) or an option (stages): 256,512 or 0.5x..4x or 25GB/s..100GB/s, "
      "where .. doubles; given several times, with every combination",
      0},
-    {"jobs", 'j', "N", 0, "Make at most N plans at a time (as many as there are cores)", 0},
-    {MW_SHOW_FORMAT(MW_WHAT_IF_FORMATS)},
-    {MW_SHOW_OUTPUT},
-    {0}};
+    MW_WHAT_IF_ROWS};
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
@@ -41,15 +36,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
             argp_error(state, "--over is given more than %d times", MOST_AXES);
         options->over[options->over_count++] = arg;
         return 0;
-    case 'j':
-        options->jobs = mw_argument_count(state, "the number of plans at a time", arg);
-        return 0;
     case ARGP_KEY_END:
         if (options->over_count == 0)
             argp_error(state, "what is to be varied? Say --over NAME=VALUES");
         return 0;
     default:
-        return mw_show_parse(&options->show, key, arg, state);
+        return mw_what_if_parse(&options->what_if, key, arg, state);
     }
 }
 
@@ -181,19 +173,16 @@ static void run(MwSession *session, const Options *options)
     if (points == 0)
         return;
     MwVariants variants = make_points(session, &sweep, points);
-    mw_variants_plan(session->options.arena, &variants,
-                     options->jobs ? options->jobs : mw_parallel_threads());
+    mw_variants_plan(session->options.arena, &variants, options->what_if.jobs);
     const MwWhatIfTable table = make_table(session, &sweep, &variants);
-    MwText text = {.arena = session->options.arena};
-    mw_what_if_write(&text, &table, (MwWhatIfFormat)options->show.format);
-    mw_result_write(options->show.output, &text, session->diags);
+    mw_what_if_show(&options->what_if, &table, session->diags);
     mw_variants_check_any(&variants, session->diags);
 }
 
 int mw_command_sweep(int argc, char **argv)
 {
     static const struct argp own = {option_list, parse_option, NULL, NULL, NULL, NULL, NULL};
-    Options options = {.show.formats = MW_WHAT_IF_FORMATS};
+    Options options = {.what_if.show.formats = MW_WHAT_IF_FORMATS};
     const MwToolCommand command = {
         .what = "Plans a model with every combination of values of its sizes, of figures of the "
                 "cluster and of options, and shows what each gives.",

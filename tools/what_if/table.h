@@ -28,7 +28,7 @@ typedef struct {
 
 /* The chart of a table: a line for each combination of the labels but one. */
 typedef struct {
-    int x; /* the label by which points lie from left to right, in the order of the rows */
+    int x; /* the label by which points lie from left to right */
     int y; /* column of numbers greater than 0 */
     const char *(*tick)(MwArena *arena, double y);
 } MwWhatIfChart;

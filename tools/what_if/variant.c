@@ -145,7 +145,7 @@ void mw_variants_plan(MwArena *arena, MwVariants *variants, int jobs)
     for (int i = 0; i < count; i++)
         work.arenas[i] = mw_arena_new_within(arena);
     mw_pass_progress_show(&work.progress, "0 of %d planned", count);
-    mw_parallel(jobs, count, work_on, &work);
+    mw_parallel(jobs ? jobs : mw_parallel_threads(), count, work_on, &work);
     mw_pass_progress_clear(&work.progress);
 }
 

@@ -43,8 +43,8 @@ void mw_variant_set(MwArena *arena, MwVariant *variant, const MwWhatIfAxis *axis
 /* Whether the options are such that many plans can be made: none writes what one plan gives. */
 bool mw_variants_can_plan(const MwToolOptions *options, MwDiags *diags);
 
-/* Plans each variant, at most `jobs` at a time, and fills in its result, in `arena`; says on the
- * terminal how many are planned. */
+/* Plans each variant, at most `jobs` at a time (0: as many as there are cores), and fills in its
+ * result, in `arena`; says on the terminal how many are planned. */
 void mw_variants_plan(MwArena *arena, MwVariants *variants, int jobs);
 
 /* Adds an error where no variant could be planned: that of the first. */
