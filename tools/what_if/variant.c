@@ -80,13 +80,49 @@ static const char *meshes_text(MwArena *arena, const MwPlan *plan)
     return text.at;
 }
 
-static MwVariantResult result_of(MwArena *arena, const MwPlan *plan)
+typedef MW_VEC(MwVariantWeight) Weights;
+
+static bool has_weight(const Weights *weights, const char *name)
+{
+    for (int i = 0; i < weights->count; i++)
+        if (strcmp(weights->at[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+static void list_weights(MwArena *arena, const MwPlan *plan, Weights *weights)
+{
+    for (int m = 0; m < plan->mesh_count; m++) {
+        const MwPlanMesh *mesh = &plan->meshes[m];
+        for (int i = 0; i < mesh->weight_count; i++) {
+            const MwPlanWeight *weight = &mesh->weights[i];
+            if (weight->is_copy || weight->reset_each_step || has_weight(weights, weight->name))
+                continue;
+            mw_vec_push(arena, weights,
+                        ((MwVariantWeight){mw_arena_strdup(arena, weight->name),
+                                           *mw_plan_held(weight), weight->is_state}));
+        }
+    }
+}
+
+static const MwPlanMesh *fullest_mesh(const MwPlan *plan)
+{
+    const MwPlanMesh *fullest = &plan->meshes[0];
+    for (int m = 1; m < plan->mesh_count; m++)
+        if (plan->meshes[m].arena_bytes > fullest->arena_bytes)
+            fullest = &plan->meshes[m];
+    return fullest;
+}
+
+static MwVariantResult result_of(MwArena *arena, MwArena *work, const MwPlan *plan,
+                                 bool lists_memory)
 {
     const MwInspectBatch batch = mw_inspect_batch(plan);
     const double per_s = plan->step_s > 0 ? 1 / plan->step_s : 0;
     MwVariantResult result = {.step_s = plan->step_s,
                               .samples_per_s = batch.samples * per_s,
                               .tokens_per_s = batch.tokens * per_s,
+                              .memory_bytes = fullest_mesh(plan)->arena_bytes,
                               .usd_per_h = plan->has_price ? plan->usd_per_h : 0,
                               .usd_per_step = mw_inspect_step_usd(plan),
                               .usd_per_sample = mw_inspect_sample_usd(plan),
@@ -96,8 +132,13 @@ static MwVariantResult result_of(MwArena *arena, const MwPlan *plan)
                               .parallelism = mw_inspect_parallelism(arena, plan),
                               .mesh = meshes_text(arena, plan),
                               .schedule = mw_arena_strdup(arena, plan->schedule)};
-    for (int m = 0; m < plan->mesh_count; m++)
-        result.memory_bytes = mw_max(result.memory_bytes, plan->meshes[m].arena_bytes);
+    if (lists_memory) {
+        Weights weights = {0};
+        result.memory = mw_memory_kinds(work, fullest_mesh(plan));
+        list_weights(arena, plan, &weights);
+        result.weights = weights.at;
+        result.weight_count = weights.count;
+    }
     return result;
 }
 
@@ -117,7 +158,7 @@ static void plan_one(MwArena *arena, MwVariant *variant)
     if (mw_session_load(&session) && change_cluster(&session, variant))
         plan = mw_session_plan_with(&session, &session.options.compile, session.diags);
     if (plan)
-        variant->result = result_of(arena, plan);
+        variant->result = result_of(arena, session.options.arena, plan, variant->lists_memory);
     else
         variant->result.error = error_of(arena, session.diags);
     mw_arena_free(&session.options.arena);

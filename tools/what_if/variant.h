@@ -6,6 +6,14 @@
 
 #include "tools/session.h"
 #include "tools/what_if/axis.h"
+#include "tools/what_if/kinds.h"
+
+/* A weight or a state of the optimizer, as the devices of a mesh hold it together. */
+typedef struct {
+    const char *name;
+    MwTensor tensor;
+    bool is_state;
+} MwVariantWeight;
 
 /* What a plan gives; texts lie in the arena of the variants. */
 typedef struct {
@@ -13,6 +21,10 @@ typedef struct {
     double step_s, samples_per_s, tokens_per_s;     /* predicted; rates 0: not known */
     double usd_per_h, usd_per_step, usd_per_sample; /* 0: not known */
     int64_t memory_bytes;                           /* of the device with the greatest arena */
+    /* where the variant asks for them: */
+    MwMemoryKinds memory;           /* of that device */
+    const MwVariantWeight *weights; /* of all meshes, each once */
+    int weight_count;
     int devices, stages, micro_batches;
     const char *parallelism; /* "data 4 x tensor 2" */
     const char *mesh;        /* "4x2", of all meshes; "4x2, 8" where they differ */
@@ -28,6 +40,7 @@ typedef struct {
 typedef struct {
     MwToolOptions options; /* sizes and options of planning are set here */
     MW_VEC(MwVariantFigure) figures;
+    bool lists_memory; /* the result is to have memory by kinds, and weights */
     MwVariantResult result;
 } MwVariant;
 
