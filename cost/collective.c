@@ -1,119 +1,23 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Seconds of collectives, from the figures of a cluster file.
  *
- * A collective of n devices on b bytes (of the larger of operand and result) takes call +
- * messages * latency + volume * b / bandwidth, the least over the algorithms of the table below.
- * Sources:
- *   ring, recursive doubling and halving, Bruck, pairwise exchange, Rabenseifner's all-reduce:
- *     Thakur, Rabenseifner, Gropp: Optimization of Collective Communication Operations in MPICH,
- *     IJHPCA 19(1), 2005, section 4; the same costs as lower bounds in Chan, Heimlich,
- *     Purkayastha, van de Geijn: Collective communication: theory, practice, and experience,
- *     CCPE 19(13), 2007
- *   two trees, pipelined: Sanders, Speck, Traeff: Two-tree algorithms for full bandwidth
- *     broadcast, reduction and scan, Parallel Computing 35(12), 2009; which of them NCCL has: its
- *     src/graph/tuning.cc
+ * A collective on b bytes (of the larger of operand and result) takes the fixed cost of a call and
+ * what its algorithm takes, the least over the algorithms that the library has
+ * (cost/algorithms.def).
  * A ring shift is one message from each device to its neighbour.
- * An axis that spans nodes runs either one flat ring (tree) through all its devices, whose
- * latency is that of the network once per node and of the node's link elsewhere (NCCL,
- * tuning.cc), or level by level: within nodes, then between nodes on the remaining share, then
- * within nodes. All groups that cross the network of a node share it.
+ * An axis that spans nodes runs either one algorithm through all its devices, or the hierarchical
+ * one: within nodes, then between nodes on the remaining share, then within nodes. All groups that
+ * cross the network of a node share it.
  *
  * Measured curves of a link replace the formula. Between sizes they are interpolated in
  * logarithms. A curve of another number of devices, or that of an all-reduce if there is none of
  * the kind, is scaled: its latency (the time of its least size) by the ratio of the formula's
  * latencies, and the rest by the ratio of the formula's bytes. */
-#include "base/backend.h"
+#include "cost/algorithms.h"
 #include "cost/cost.h"
 #include "cost/curve.h"
 
 #include <math.h>
-#include <string.h>
-
-/* ---- Algorithms ---- */
-
-static double log_2(double n)
-{
-    return ceil(log2(n));
-}
-
-static double ring_messages(double n)
-{
-    return n - 1;
-}
-
-static double ring_volume(double n)
-{
-    return (n - 1) / n;
-}
-
-static double two_rings_messages(double n)
-{
-    return 2 * (n - 1);
-}
-
-static double two_rings_volume(double n)
-{
-    return 2 * (n - 1) / n;
-}
-
-static double two_logs(double n)
-{
-    return 2 * log_2(n);
-}
-
-static double two_volumes(double n)
-{
-    (void)n;
-    return 2;
-}
-
-static double one(double n)
-{
-    (void)n;
-    return 1;
-}
-
-static double half_log(double n)
-{
-    return log_2(n) / 2;
-}
-
-typedef struct {
-    MwCollective kind;
-    double (*messages)(double n); /* messages one after another */
-    double (*volume)(double n);   /* bytes that one device sends, as a multiple of b */
-    bool in_nccl;                 /* false: only MPI has it */
-    bool powers_only;             /* needs a power of two of devices */
-    /* crosses each node's boundary once, so that it suits links of different speed */
-    bool flat;
-} Algorithm;
-
-/* The first row of a kind has its least volume. */
-/* clang-format off */
-static const Algorithm algorithms[] = {
-    {MW_ALL_GATHER, ring_messages, ring_volume, true, false, true},
-    {MW_ALL_GATHER, log_2, ring_volume, false, false, false},        /* Bruck; recursive doubling */
-    {MW_ALL_GATHER, two_logs, two_volumes, false, false, true},      /* gather, then broadcast */
-    {MW_REDUCE_SCATTER, ring_messages, ring_volume, true, false, true},
-    {MW_REDUCE_SCATTER, log_2, ring_volume, false, true, false},     /* recursive halving */
-    {MW_REDUCE_SCATTER, two_logs, two_volumes, false, false, true},  /* reduce, then scatter */
-    {MW_ALL_REDUCE, two_rings_messages, two_rings_volume, true, false, true},
-    {MW_ALL_REDUCE, two_logs, two_volumes, true, false, true},       /* two trees */
-    {MW_ALL_REDUCE, log_2, log_2, false, true, false},               /* recursive doubling */
-    {MW_ALL_REDUCE, two_logs, two_rings_volume, false, true, false}, /* Rabenseifner */
-    {MW_ALL_TO_ALL, ring_messages, ring_volume, true, false, false}, /* pairwise */
-    {MW_ALL_TO_ALL, log_2, half_log, false, false, false},           /* Bruck */
-    {MW_RING_SHIFT, one, one, true, false, false},
-    {MW_RING_SHIFT_BACK, one, one, true, false, false},
-};
-/* clang-format on */
-
-static bool has_algorithm(const MwCluster *cluster, const Algorithm *algorithm, int ways)
-{
-    bool is_power = (ways & (ways - 1)) == 0;
-    return (algorithm->in_nccl || !mw_backend_named(cluster->backend)->uses_nccl) &&
-           (is_power || !algorithm->powers_only);
-}
 
 /* ---- One level ---- */
 
@@ -134,19 +38,42 @@ double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices)
     return share;
 }
 
-/* Seconds of a collective on one level by the fastest algorithm. */
-static double formula_s(const LinkLevel *level, MwCollective kind, double bytes)
+static MwRoute level_route(const LinkLevel *level)
 {
-    double rate = mw_cost_link_share(level->link, level->ways, level->flows, 1), least = INFINITY;
-    for (int i = 0; i < MW_COUNT(algorithms); i++) {
-        const Algorithm *a = &algorithms[i];
-        if (a->kind != kind || !has_algorithm(level->cluster, a, level->ways))
+    return (MwRoute){.inner = level->ways,
+                     .outer = 1,
+                     .near_latency_s = level->link->latency_s,
+                     .near_bytes_per_s =
+                         mw_cost_link_share(level->link, level->ways, level->flows, 1),
+                     .group_bytes_per_s = INFINITY,
+                     .one_bytes_per_s = INFINITY,
+                     .each_bytes_per_s = INFINITY};
+}
+
+/* The algorithm among the choices that is the fastest on a route, and its time without the call. */
+static MwCollectiveChoice fastest(const MwCluster *cluster, MwCollective kind, const MwRoute *route,
+                                  double bytes)
+{
+    MwCollectiveChoice best = {INFINITY, MW_ALGORITHM_COUNT};
+    const MwAlgorithmCost *row = NULL;
+    while ((row = mw_algorithm_next(kind, row))) {
+        if (!mw_algorithm_is_choice(row, cluster, route->inner * route->outer))
             continue;
-        least = fmin(least, a->messages(level->ways) * level->link->latency_s +
-                                a->volume(level->ways) * bytes / rate);
+        const double time_s = mw_algorithm_s(row, route, bytes);
+        if (time_s < best.time_s)
+            best = (MwCollectiveChoice){time_s, mw_algorithm_of(row)};
     }
-    MW_ASSERT(isfinite(least)); /* else the collective has no row */
-    return level->link->call_s + least;
+    return best;
+}
+
+/* The fastest algorithm on one level, by the formulas. */
+static MwCollectiveChoice formula(const LinkLevel *level, MwCollective kind, double bytes)
+{
+    const MwRoute route = level_route(level);
+    MwCollectiveChoice best = fastest(level->cluster, kind, &route, bytes);
+    MW_ASSERT(isfinite(best.time_s)); /* else the collective has no row */
+    best.time_s += level->link->call_s;
+    return best;
 }
 
 /* The curve of `kind` for the nearest number of devices, the smaller of two equally near; if
@@ -169,31 +96,33 @@ static const MwMeasuredCollective *nearest_curve(const MwLink *link, MwCollectiv
 /* Seconds per byte for large collectives. */
 static double byte_s(const LinkLevel *level, MwCollective kind)
 {
-    int i = 0;
-    while (i < MW_COUNT(algorithms) && algorithms[i].kind != kind)
-        i++;
-    MW_ASSERT(i < MW_COUNT(algorithms));
-    return algorithms[i].volume(level->ways) /
+    return mw_collective_volume(kind, level->ways) /
            mw_cost_link_share(level->link, level->ways, level->flows, 1);
 }
 
-/* Seconds of a collective on one level, by a measured curve if there is one. */
-static double level_s(const LinkLevel *level, MwCollective kind, double bytes)
+/* A collective on one level, by a measured curve if there is one. */
+static MwCollectiveChoice level_choice(const LinkLevel *level, MwCollective kind, double bytes)
 {
     if (level->ways == 1)
-        return 0;
+        return (MwCollectiveChoice){0, MW_ALGORITHM_COUNT};
     const MwMeasuredCollective *measured = nearest_curve(level->link, kind, level->ways);
     if (!measured)
-        return formula_s(level, kind, bytes);
+        return formula(level, kind, bytes);
     LinkLevel measured_level = *level;
     measured_level.ways = measured->ways;
     measured_level.flows = level->measured_flows;
     double latency_s = measured->time_s.points[0].value;
     double transfer_s = mw_curve_time_s(&measured->time_s, bytes) - latency_s;
     double latency_ratio =
-        formula_s(level, kind, 0) / formula_s(&measured_level, measured->kind, 0);
+        formula(level, kind, 0).time_s / formula(&measured_level, measured->kind, 0).time_s;
     double byte_ratio = byte_s(level, kind) / byte_s(&measured_level, measured->kind);
-    return latency_s * latency_ratio + transfer_s * byte_ratio;
+    return (MwCollectiveChoice){latency_s * latency_ratio + transfer_s * byte_ratio,
+                                MW_ALGORITHM_COUNT};
+}
+
+static double level_s(const LinkLevel *level, MwCollective kind, double bytes)
+{
+    return level_choice(level, kind, bytes).time_s;
 }
 
 /* ---- Both levels ---- */
@@ -211,23 +140,21 @@ static LinkLevel network_level(const MwCluster *cluster, const MwAxisPath *path)
                        .measured_flows = cluster->devices_per_node};
 }
 
-/* One ring or tree through all devices of the axis, node after node. */
-static double flat_s(const MwCluster *cluster, const MwAxisPath *path, MwCollective kind,
-                     double bytes)
+/* Through all devices of the axis, on both links. */
+static MwRoute whole_route(const MwCluster *cluster, const MwAxisPath *path)
 {
     const MwLink *node = &cluster->node_link, *network = &cluster->network_link;
-    double rate = fmin(mw_cost_link_share(node, path->inner, 1, 1),
-                       mw_cost_link_share(network, path->outer, path->sharers, path->inner));
-    double least = INFINITY;
-    for (int i = 0; i < MW_COUNT(algorithms); i++) {
-        const Algorithm *a = &algorithms[i];
-        if (a->kind != kind || !a->flat || !has_algorithm(cluster, a, path->ways))
-            continue;
-        double far = a->messages(path->outer), near = a->messages(path->ways) - far;
-        least = fmin(least, far * network->latency_s + near * node->latency_s +
-                                a->volume(path->ways) * bytes / rate);
-    }
-    return network->call_s + least;
+    const int sharers = path->sharers, inner = path->inner;
+    return (MwRoute){
+        .inner = inner,
+        .outer = path->outer,
+        .near_latency_s = node->latency_s,
+        .far_latency_s = network->latency_s,
+        .near_bytes_per_s = mw_cost_link_share(node, inner, 1, 1),
+        .group_bytes_per_s = mw_cost_link_share(network, path->outer, sharers, inner),
+        .one_bytes_per_s = mw_cost_link_share(network, path->outer, sharers, 1),
+        .each_bytes_per_s = mw_cost_link_share(network, path->outer, sharers * inner, 1),
+    };
 }
 
 /* Within nodes and between them, so that each byte crosses the network once. */
@@ -255,15 +182,53 @@ static double by_level_s(const MwCluster *cluster, const MwAxisPath *path, MwCol
     MW_UNREACHABLE();
 }
 
-double mw_cost_collective_s(const MwCostModel *model, MwCollective kind, int axis, double bytes)
+/* The one level of a path that has no second one. */
+static LinkLevel only_level(const MwCluster *cluster, const MwAxisPath *path)
+{
+    return path->outer == 1 ? node_level(cluster, path->ways) : network_level(cluster, path);
+}
+
+static bool has_two_levels(const MwAxisPath *path)
+{
+    return path->inner > 1 && path->outer > 1;
+}
+
+MwCollectiveChoice mw_cost_choice(const MwCostModel *model, MwCollective kind, int axis,
+                                  double bytes)
 {
     MW_ASSERT(axis >= 0 && axis < model->mesh.axis_count);
     const MwCluster *cluster = model->cluster;
     const MwAxisPath *path = &model->path[axis];
-    if (path->outer == 1) {
-        LinkLevel near = node_level(cluster, path->ways);
-        return level_s(&near, kind, bytes);
+    if (!has_two_levels(path)) {
+        const LinkLevel level = only_level(cluster, path);
+        return level_choice(&level, kind, bytes);
     }
-    double by_level = by_level_s(cluster, path, kind, bytes);
-    return path->inner == 1 ? by_level : fmin(by_level, flat_s(cluster, path, kind, bytes));
+    const MwRoute route = whole_route(cluster, path);
+    const double by_level = by_level_s(cluster, path, kind, bytes);
+    MwCollectiveChoice whole = fastest(cluster, kind, &route, bytes);
+    whole.time_s += cluster->network_link.call_s;
+    return whole.time_s < by_level ? whole
+                                   : (MwCollectiveChoice){by_level, MW_ALGORITHM_HIERARCHICAL};
+}
+
+double mw_cost_collective_s(const MwCostModel *model, MwCollective kind, int axis, double bytes)
+{
+    return mw_cost_choice(model, kind, axis, bytes).time_s;
+}
+
+double mw_cost_algorithm_s(const MwCostModel *model, MwCollective kind, MwAlgorithm algorithm,
+                           int axis, double bytes)
+{
+    MW_ASSERT(axis >= 0 && axis < model->mesh.axis_count);
+    const MwCluster *cluster = model->cluster;
+    const MwAxisPath *path = &model->path[axis];
+    if (algorithm == MW_ALGORITHM_HIERARCHICAL)
+        return has_two_levels(path) ? by_level_s(cluster, path, kind, bytes) : INFINITY;
+    const MwAlgorithmCost *row = mw_algorithm_row(kind, algorithm);
+    if (!row)
+        return INFINITY;
+    const LinkLevel level = only_level(cluster, path);
+    const MwRoute route = has_two_levels(path) ? whole_route(cluster, path) : level_route(&level);
+    const MwLink *link = has_two_levels(path) ? &cluster->network_link : level.link;
+    return link->call_s + mw_algorithm_s(row, &route, bytes);
 }

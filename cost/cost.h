@@ -5,6 +5,7 @@
 #ifndef MW_COST_COST_H
 #define MW_COST_COST_H
 
+#include "base/algorithm.h"
 #include "ir/cluster.h"
 #include "ir/ir.h"
 #include "ir/sharding/sharding.h"
@@ -55,6 +56,25 @@ double mw_cost_work_s(const MwCostModel *model, const MwWork *work);
  * the gathered result of all_gather, the source of reduce_scatter, either one for all_to_all and
  * shift. */
 double mw_cost_collective_s(const MwCostModel *model, MwCollective kind, int axis, double bytes);
+
+/* How a collective is done, and what it takes. */
+typedef struct {
+    double time_s;
+    /* MW_ALGORITHM_COUNT: the time is that of a measured curve, whatever the library did, or there
+     * is one device only */
+    MwAlgorithm algorithm;
+} MwCollectiveChoice;
+
+/* The same, with the algorithm: the fastest of those that the library of the cluster's backend has
+ * for so many devices. */
+MwCollectiveChoice mw_cost_choice(const MwCostModel *model, MwCollective kind, int axis,
+                                  double bytes);
+
+/* Seconds of a collective by one algorithm, whether the library of the backend has it or not.
+ * INFINITY: the collective is not done so, or has no formula on such an axis. A measured curve
+ * counts only as a part of the hierarchical algorithm. */
+double mw_cost_algorithm_s(const MwCostModel *model, MwCollective kind, MwAlgorithm algorithm,
+                           int axis, double bytes);
 
 /* Bytes/s of each of `flows` equal flows over the link, where one flow comes from `devices`
  * devices and the link joins `ways` of them. */

@@ -36,6 +36,14 @@ int mw_argument_choice(const struct argp_state *state, const char *what, const c
     return 0;
 }
 
+MwMeshShape mw_argument_mesh(const struct argp_state *state, const char *text)
+{
+    MwMeshShape mesh;
+    if (!mw_mesh_parse(text, &mesh))
+        argp_error(state, "'%s' is no mesh: write 4 or 2x4, of %d axes at most", text, MW_MAX_AXES);
+    return mesh;
+}
+
 double mw_argument_seconds(const struct argp_state *state, const char *text)
 {
     char *end;

@@ -5,6 +5,7 @@
 #define MW_TOOLS_ARGUMENT_H
 
 #include "base/diag.h"
+#include "base/spec.h"
 #include "base/text.h"
 #include "frontend/define.h"
 
@@ -15,6 +16,9 @@ int mw_argument_count(const struct argp_state *state, const char *what, const ch
 /* The index of `text` in `names`. `what` is what the names are of, in the message: "format". */
 int mw_argument_choice(const struct argp_state *state, const char *what, const char *const *names,
                        int count, const char *text);
+
+/* "4" or "2x4". */
+MwMeshShape mw_argument_mesh(const struct argp_state *state, const char *text);
 
 /* A time limit in seconds: more than 0, at most 1e9. */
 double mw_argument_seconds(const struct argp_state *state, const char *text);

@@ -21,6 +21,7 @@
     COMMAND(export, "write the weights of a checkpoint for other software")                        \
     COMMAND(profile, "measure this machine into a .cluster file")                                  \
     COMMAND(tokenize, "turn text into tokens by a tokenizer.json")                                 \
+    COMMAND(collectives, "compare the algorithms of a collective on a cluster")                    \
     COMMAND(list, "list models, clusters, passes, schedules, or the sizes of a model")
 
 #define MW_DECLARE_COMMAND(name, what) int mw_command_##name(int argc, char **argv);

@@ -2,8 +2,8 @@
 #include "tools/compile_options.h"
 
 #include "base/backend.h"
-#include "frontend/cluster/units.h"
 #include "tools/argument.h"
+#include "tools/argument_bytes.h"
 #include "tools/argument_schedule.h"
 #include "tools/terminal.h"
 
@@ -181,17 +181,6 @@ static const char *parse_cuda_arch(struct argp_state *state, const char *text)
     }
 }
 
-static int64_t parse_bytes(struct argp_state *state, const char *text)
-{
-    char *end;
-    double value = strtod(text, &end);
-    double bytes = *end ? value * mw_unit_scale(MW_QUANTITY_BYTES, end) : value;
-    if (end > text && bytes >= 1 && bytes < 0x1p60)
-        return (int64_t)bytes;
-    argp_error(state, "'%s' is no amount of memory: write 16GB or 512MiB", text);
-    return 0;
-}
-
 /* "data,tensor" */
 static MwAxisRolePins parse_roles(struct argp_state *state, const char *text)
 {
@@ -328,9 +317,7 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
         options->cuda_arch = parse_cuda_arch(state, arg);
         return 0;
     case OPTION_MESH:
-        if (!mw_mesh_parse(arg, &compile->mesh))
-            argp_error(state, "'%s' is no mesh: write 4 or 2x4, of %d axes at most", arg,
-                       MW_MAX_AXES);
+        compile->mesh = mw_argument_mesh(state, arg);
         return 0;
     case OPTION_ROLES:
         compile->roles = parse_roles(state, arg);
@@ -343,7 +330,7 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
                                                              MW_COUNT(objective_names), arg);
         return 0;
     case OPTION_MEMORY:
-        compile->memory_bytes = parse_bytes(state, arg);
+        compile->memory_bytes = mw_argument_bytes(state, "amount of memory", arg);
         return 0;
     case OPTION_SOLVE_TIME:
         compile->solve_time_s = mw_argument_seconds(state, arg);

@@ -23,7 +23,7 @@ static void print_usage(FILE *out)
 {
     fputs("usage: meshwright COMMAND [options]\n\n", out);
     for (int i = 0; i < MW_COUNT(commands); i++)
-        fprintf(out, "  %-8s  %s\n", commands[i].name, commands[i].what);
+        fprintf(out, "  %-11s  %s\n", commands[i].name, commands[i].what);
     fputs(
         "\n`meshwright COMMAND --help` lists a command's options, `meshwright --version` says the "
         "version.\n",

@@ -21,6 +21,15 @@ static bool is_word_char(int c)
     return c && (isalnum(c) || strchr("_./-", c));
 }
 
+/* A name begins with a letter; a path may also begin with '/', './' or '../'. */
+static bool at_word(const MwClusterLexer *lexer)
+{
+    uint32_t dots = 0;
+    while (dots < 2 && peek(lexer, dots) == '.')
+        dots++;
+    return isalpha(peek(lexer, 0)) || peek(lexer, dots) == '/';
+}
+
 /* Skips spaces and comments, and within brackets ends of lines. */
 static void skip_blank(MwClusterLexer *lexer)
 {
@@ -75,7 +84,7 @@ MwClusterToken mw_cluster_lex(MwClusterLexer *lexer)
     if (bytes) {
         token.kind = MW_CLUSTER_NUMBER;
         token.number = strtod(mw_arena_strndup(lexer->arena, begin, bytes), NULL);
-    } else if (isalpha(peek(lexer, 0))) {
+    } else if (at_word(lexer)) {
         token.kind = MW_CLUSTER_WORD;
         while (is_word_char(peek(lexer, bytes)))
             bytes++;

@@ -15,7 +15,9 @@
  *      padding, so that random values do not depend on it.
  *
  * A size is padded to a multiple of the greatest divisor of the number of devices for which it does
- * not grow too much; so it divides on every mesh whose devices that divisor is a multiple of.
+ * not grow too much; so it divides on every mesh whose devices that divisor is a multiple of. One
+ * that the devices of a node divide as it is may hardly grow: 96 heads are enough for 1,024 devices,
+ * 8 of a node, where other sizes are divided too.
  * Padding is for what devices divide among them: the batch, the rows of tables, and sizes that much
  * of the work of contractions, convolutions and attention goes over, so not the three colours of
  * images, unless what devices divide without padding is beside them everywhere. */
@@ -26,6 +28,7 @@
 #include "passes/graph/micro_state.h"
 #include "passes/graph/simplify_rules.h"
 #include "passes/pass.h"
+#include "passes/tuning.h"
 
 #include <math.h>
 
@@ -36,6 +39,11 @@ typedef struct {
     uint32_t *zero;
     MwArena *scratch; /* for sharding rules */
 } Pad;
+
+/* The devices among which a size may be divided, and those of a node. */
+typedef struct {
+    int all, of_node;
+} PadDevices;
 
 /* What padding is for a log-sum-exp: less than any element, and finite, so that a device of nothing
  * but padding has a sum of no weight. */
@@ -49,8 +57,11 @@ static const MwGraph *from_of(const Pad *p)
 /* ---- Which sizes ---- */
 
 /* How many blocks a size of so many is padded to; as many: it is not padded. */
-static int64_t padded_blocks(int64_t blocks, int devices, double most)
+static int64_t padded_blocks(int64_t blocks, const PadDevices *among, double most)
 {
+    const int devices = among->all;
+    if (mw_common_divisor(blocks, devices) % among->of_node == 0)
+        most = fmin(most, MW_TUNED_STAGE_GAP);
     for (int ways = devices; ways > 1; ways--) {
         const int64_t padded = mw_ceil_div(blocks, ways) * ways;
         if (devices % ways == 0 && (double)padded <= (double)blocks * (1 + most))
@@ -60,7 +71,7 @@ static int64_t padded_blocks(int64_t blocks, int devices, double most)
 }
 
 /* Sets what sizes are padded to. Returns the greatest fraction by which one grows; 0: none does. */
-static double choose_sizes(MwPadSizes *sizes, int devices, double most)
+static double choose_sizes(MwPadSizes *sizes, const PadDevices *among, double most)
 {
     double greatest = 0;
     for (int v = 0; v < sizes->graph->values.count; v++)
@@ -68,7 +79,7 @@ static double choose_sizes(MwPadSizes *sizes, int devices, double most)
             MwPadSize *size = mw_pad_size(sizes, (MwValueId){v}, d);
             if (size->blocks == 1 || !mw_pad_matters(sizes, size))
                 continue;
-            size->padded = padded_blocks(size->blocks, devices, most);
+            size->padded = padded_blocks(size->blocks, among, most);
             greatest = fmax(greatest, (double)size->padded / (double)size->blocks - 1);
         }
     return greatest;
@@ -535,25 +546,26 @@ static bool is_cut(const MwGraph *graph)
     return false;
 }
 
-/* The devices among which a size may be divided. */
-static int divided_among(const MwCompilation *compilation)
+static PadDevices divided_among(const MwCompilation *compilation)
 {
     const MwMeshShape *mesh = &compilation->options.mesh;
     if (!compilation->cluster)
-        return 1;
-    return mesh->axis_count ? mw_mesh_devices(mesh) : mw_cluster_devices(compilation->cluster);
+        return (PadDevices){1, 1};
+    return (PadDevices){mesh->axis_count ? mw_mesh_devices(mesh)
+                                         : mw_cluster_devices(compilation->cluster),
+                        compilation->cluster->devices_per_node};
 }
 
 bool mw_pass_pad(MwCompilation *compilation, MwDiags *diags)
 {
     (void)diags;
-    const int devices = divided_among(compilation);
-    if (devices == 1 || is_cut(compilation->graph))
+    const PadDevices among = divided_among(compilation);
+    if (among.all == 1 || is_cut(compilation->graph))
         return true;
     MwPadSizes sizes = mw_pad_sizes(compilation->arena, compilation->graph);
-    mw_pad_find_companions(&sizes, devices);
-    note_barriers(compilation, &sizes, devices);
-    compilation->padding = choose_sizes(&sizes, devices, compilation->most_padding);
+    mw_pad_find_companions(&sizes, among.all);
+    note_barriers(compilation, &sizes, among.all);
+    compilation->padding = choose_sizes(&sizes, &among, compilation->most_padding);
     if (compilation->padding > 0)
         pad_graph(compilation, &sizes);
     return true;

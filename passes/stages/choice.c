@@ -3,6 +3,9 @@
  * Out: the layout that the stage problem (solver/stages/problem.h) finds best, priced by its
  *      timeline.
  *
+ * The problem is solved for equal meshes first, then for all in units of several devices where there
+ * are many, so that time and memory are bounded whatever the number of devices.
+ *
  * With several chunks per mesh all meshes have one size. Each chunk becomes a stage of a cluster
  * with `chunks` times the devices, and counts with `chunks` times its work and memory: the
  * chunks of a mesh are assumed to be alike. As they share a logical mesh, the problem is solved
@@ -20,10 +23,16 @@
 typedef struct {
     MwArena *arena;
     const MwStageChoiceQuery *query;
-    MwSubmeshPacking packing;
-    int submesh; /* index that all stages must have; -1: any */
+    MwStageCluster size;
+    int unit;                 /* devices that the stage problem counts as one */
+    MwSubmeshPacking packing; /* of units */
+    int submesh;              /* index that all stages must have; -1: any */
     MwScheduleTerms terms;
-    const MwMeshShape *mesh; /* logical mesh of all stages, with several chunks; NULL: any */
+    const MwMeshShape *mesh;  /* logical mesh of all stages, with several chunks; NULL: any */
+    int stages;               /* number of stages; 0: any from 2 on */
+    int near;                 /* devices that those of a stage are near to; 0: any */
+    MwStageChoiceAnswer best; /* so far */
+    int64_t best_total;       /* of `best` in the stage problem; 0: no layout yet */
 } ChoiceSearch;
 
 /* Whether the user's options allow a stage of so many devices. */
@@ -31,6 +40,15 @@ static bool is_allowed(const MwStageChoiceQuery *query, int devices)
 {
     return devices >= query->least_devices &&
            (query->most_devices == 0 || devices <= query->most_devices);
+}
+
+/* Whether stages of so many devices are tried: what the options allow, near to the best of equal
+ * meshes. */
+static bool is_tried(const ChoiceSearch *c, int devices)
+{
+    return is_allowed(c->query, devices) &&
+           (c->near == 0 ||
+            (devices * MW_TUNED_NEAR_EQUAL >= c->near && devices <= MW_TUNED_NEAR_EQUAL * c->near));
 }
 
 /* ---- Callbacks of the stage problem ---- */
@@ -56,9 +74,14 @@ static MwStageCandidate candidate_of(const MwStageChoiceQuery *query, const MwSt
                               .peak_bytes = to_bytes(cost->peak_bytes)};
 }
 
+static int devices_of(const ChoiceSearch *c, int submesh)
+{
+    return c->unit * c->packing.submeshes[submesh].devices;
+}
+
 static MwStageCostQuery cost_query_of(const ChoiceSearch *c, int begin, int end, int submesh)
 {
-    return (MwStageCostQuery){begin, end, c->packing.submeshes[submesh].devices, false};
+    return (MwStageCostQuery){begin, end, devices_of(c, submesh), false};
 }
 
 /* Lists the costs with the logical mesh that is asked for, in an order that depends on each
@@ -100,8 +123,8 @@ static void answer_queries(void *context, MwStageQuery *queries, int count)
 static bool bound_candidate(void *context, int begin, int end, int submesh, MwStageCandidate *bound)
 {
     const ChoiceSearch *c = context;
-    int devices = c->packing.submeshes[submesh].devices;
-    if (!is_allowed(c->query, devices))
+    int devices = devices_of(c, submesh);
+    if (!is_tried(c, devices))
         return false;
     MwStageCost cost = mw_stage_costs_bound(c->query->costs, begin, end, devices);
     *bound = candidate_of(c->query, &cost);
@@ -158,7 +181,7 @@ static MwLayoutStage stage_of(const ChoiceSearch *c, const MwStageChoice *choice
     MwStageCostList list;
     MwStageCostQuery cost_query = cost_query_of(c, choice->begin, choice->end, choice->submesh);
     list_costs(c, &cost_query, 1, &list);
-    return (MwLayoutStage){choice->begin, choice->end, choice->first_device,
+    return (MwLayoutStage){choice->begin, choice->end, c->unit * choice->first_device,
                            list.at[choice->candidate], 0};
 }
 
@@ -166,7 +189,7 @@ static MwLayoutStage stage_of(const ChoiceSearch *c, const MwStageChoice *choice
  * whole nodes would then straddle a node boundary. */
 static void place_in_order(const ChoiceSearch *c, MwStageLayout *layout)
 {
-    int node = c->packing.cluster.devices_per_node, first = 0;
+    int node = c->query->model->lowered[0].cluster->devices_per_node, first = 0;
     for (int s = 0; s < layout->stage_count; s++) {
         int devices = mw_mesh_devices(&layout->stages[s].cost.mesh);
         if (devices >= node ? first % node != 0 : first % node + devices > node)
@@ -189,85 +212,14 @@ static MwStageLayout layout_of(const ChoiceSearch *c, const MwStagePlan *plan)
     for (int i = 0; i < plan->stage_count; i++) {
         layout.stages[i] = stage_of(c, &plan->stages[i]);
         if (c->terms.unrolled)
-            layout.stages[i].first_device =
-                i % c->query->meshes * c->packing.submeshes[c->submesh].devices;
+            layout.stages[i].first_device = i % c->query->meshes * devices_of(c, c->submesh);
     }
     if (!c->terms.unrolled)
         place_in_order(c, &layout);
     return layout;
 }
 
-/* ---- Several chunks ---- */
-
-/* Index of a sub-mesh with so many devices; -1: none. */
-static int find_submesh(const MwSubmeshPacking *packing, int devices)
-{
-    for (int i = 0; i < packing->count; i++)
-        if (packing->submeshes[i].devices == devices)
-            return i;
-    return -1;
-}
-
-/* Devices of each mesh if `meshes` equal meshes fill the cluster; 0: they cannot. */
-static int equal_devices(MwStageCluster cluster, int meshes)
-{
-    int node = cluster.devices_per_node, devices = cluster.nodes * node / meshes;
-    bool are_equal = devices * meshes == cluster.nodes * node;
-    return are_equal && (node % devices == 0 || devices % node == 0) ? devices : 0;
-}
-
-/* Sets up a cluster with one device for each chunk of a device. False if meshes cannot be equal. */
-static bool unroll(ChoiceSearch *c, MwStageCluster cluster)
-{
-    const MwStageChoiceQuery *query = c->query;
-    int devices = equal_devices(cluster, query->meshes);
-    cluster.nodes *= query->chunks;
-    c->packing = mw_submesh_packing_new(c->arena, cluster);
-    c->submesh = devices > 0 ? find_submesh(&c->packing, devices) : -1;
-    if (c->submesh < 0 || query->meshes * query->chunks > query->model->layer_count)
-        return false;
-    c->terms.unrolled = mw_pipeline_schedule_new(c->arena, query->kind, query->meshes,
-                                                 query->model->micro_batches, query->chunks);
-    return true;
-}
-
 /* ---- The choice ---- */
-
-/* Solves the stage problem for the current logical mesh, and prices the layout. */
-static MwStageChoiceAnswer solve(ChoiceSearch *c)
-{
-    const MwStageChoiceQuery *query = c->query;
-    const MwStageModel *model = query->model;
-    int stages = query->meshes * query->chunks;
-    MwStageProblem problem = {.layer_count = model->layer_count,
-                              .cluster = c->packing.cluster,
-                              .memory_bytes = to_bytes(query->memory_bytes),
-                              .cuts = cuts_of(c->arena, query),
-                              .schedule = mw_schedule_terms(&c->terms),
-                              .interval_class = model->interval_class,
-                              .class_count = model->class_count,
-                              .least_stages = stages ? stages : (int)mw_max(2, query->least_stages),
-                              .most_stages = stages,
-                              .submesh = c->submesh,
-                              .layer_stage = query->layer_stage,
-                              .answer = answer_queries,
-                              .bound = bound_candidate,
-                              .is_optional = query->is_optional,
-                              .is_spent = is_spent,
-                              .is_known = is_known,
-                              .context = c};
-    MwStagePlan plan =
-        mw_stages_solve(c->arena, &problem, &(MwStageOptions){.gap = MW_TUNED_STAGE_GAP});
-    MwStageChoiceAnswer result = {
-        .reason = plan.reason, .needed_bytes = (double)plan.needed_bytes, .left_out_s = INFINITY};
-    if (plan.is_spent)
-        result.left_out_s = mw_seconds(plan.lower_bound);
-    if (plan.reason != MW_STAGES_POSSIBLE)
-        return result;
-    result.layout = layout_of(c, &plan);
-    mw_stage_layout_price(model, &result.layout);
-    return result;
-}
 
 static bool is_better_answer(const MwStageChoiceAnswer *a, const MwStageChoiceAnswer *b)
 {
@@ -278,34 +230,161 @@ static bool is_better_answer(const MwStageChoiceAnswer *a, const MwStageChoiceAn
     return a->needed_bytes < b->needed_bytes;
 }
 
-/* Solves the stage problem for each logical mesh that all stages may share, and keeps the best. */
-static MwStageChoiceAnswer solve_chunked(ChoiceSearch *c)
+/* Keeps the layout of the plan, or why there is none, if that is better than what there is. */
+static void keep_better(ChoiceSearch *c, const MwStagePlan *plan)
 {
-    int devices = c->packing.submeshes[c->submesh].devices;
-    MwMeshList meshes = mw_stage_costs_meshes(c->query->costs, c->arena, devices);
-    MwStageChoiceAnswer best = {.reason = MW_STAGES_UNANSWERED};
-    double left_out_s = INFINITY;
+    MwStageChoiceAnswer answer = {.reason = plan->reason,
+                                  .needed_bytes = (double)plan->needed_bytes};
+    double left_out_s = c->best.left_out_s;
+    if (plan->is_spent)
+        left_out_s = fmin(left_out_s, mw_seconds(plan->lower_bound));
+    if (plan->reason == MW_STAGES_POSSIBLE) {
+        answer.layout = layout_of(c, plan);
+        mw_stage_layout_price(c->query->model, &answer.layout);
+        c->best_total = plan->total;
+    }
+    if (is_better_answer(&answer, &c->best))
+        c->best = answer;
+    c->best.left_out_s = left_out_s;
+}
+
+/* Solves the stage problem for the current units, number of stages and logical mesh, as far as its
+ * total can be below the best so far. */
+static void solve(ChoiceSearch *c)
+{
+    const MwStageChoiceQuery *query = c->query;
+    const MwStageModel *model = query->model;
+    MwStageProblem problem = {.layer_count = model->layer_count,
+                              .cluster = c->packing.cluster,
+                              .memory_bytes = to_bytes(query->memory_bytes),
+                              .cuts = cuts_of(c->arena, query),
+                              .schedule = mw_schedule_terms(&c->terms),
+                              .interval_class = model->interval_class,
+                              .class_count = model->class_count,
+                              .total_below = c->best_total,
+                              .least_stages =
+                                  c->stages ? c->stages : (int)mw_max(2, query->least_stages),
+                              .most_stages = c->stages,
+                              .submesh = c->submesh,
+                              .layer_stage = query->layer_stage,
+                              .answer = answer_queries,
+                              .bound = bound_candidate,
+                              .is_optional = query->is_optional || c->best_total > 0,
+                              .is_spent = is_spent,
+                              .is_known = is_known,
+                              .context = c};
+    MwStagePlan plan =
+        mw_stages_solve(c->arena, &problem, &(MwStageOptions){.gap = MW_TUNED_STAGE_GAP});
+    keep_better(c, &plan);
+}
+
+/* ---- Equal meshes ---- */
+
+/* Devices of each mesh if `meshes` equal meshes fill the cluster; 0: they cannot. */
+static int equal_devices(MwStageCluster cluster, int meshes)
+{
+    int node = cluster.devices_per_node, devices = cluster.nodes * node / meshes;
+    bool are_equal = devices * meshes == cluster.nodes * node;
+    return are_equal && (node % devices == 0 || devices % node == 0) ? devices : 0;
+}
+
+/* Sets up a cluster in which each stage has one unit, and as many stages as there are chunks. False
+ * if meshes cannot be equal. */
+static bool set_equal(ChoiceSearch *c, int meshes)
+{
+    c->unit = equal_devices(c->size, meshes);
+    c->stages = meshes * c->query->chunks;
+    if (c->unit == 0 || !is_allowed(c->query, c->unit) || c->stages < c->query->least_stages ||
+        c->stages > c->query->model->layer_count)
+        return false;
+    c->packing = mw_submesh_packing_new(c->arena, (MwStageCluster){c->stages, 1});
+    c->submesh = 0;
+    return true;
+}
+
+/* Chunks of a mesh share a logical mesh, so that the problem is solved for each. */
+static void solve_chunked(ChoiceSearch *c)
+{
+    const MwStageChoiceQuery *query = c->query;
+    if (!set_equal(c, query->meshes))
+        return;
+    c->terms.unrolled = mw_pipeline_schedule_new(c->arena, query->kind, query->meshes,
+                                                 query->model->micro_batches, query->chunks);
+    MwMeshList meshes = mw_stage_costs_meshes(query->costs, c->arena, c->unit);
     for (int i = 0; i < meshes.count; i++) {
         c->mesh = &meshes.at[i];
-        MwStageChoiceAnswer answer = solve(c);
-        left_out_s = fmin(left_out_s, answer.left_out_s);
-        if (i == 0 || is_better_answer(&answer, &best))
-            best = answer;
+        solve(c);
     }
-    best.left_out_s = left_out_s;
-    return best;
+}
+
+/* Equal meshes need few answers and small programs; what they give bounds the search among all. The
+ * smallest meshes come first. */
+static void solve_equal(ChoiceSearch *c)
+{
+    const int wanted = c->query->meshes;
+    int most = (int)mw_min(c->size.nodes * c->size.devices_per_node, c->query->model->layer_count);
+    for (int meshes = most; meshes >= 2; meshes--)
+        if ((wanted == 0 || wanted == meshes) && set_equal(c, meshes))
+            solve(c);
+}
+
+/* ---- Any meshes ---- */
+
+/* The next larger unit: half a node, a node, or as many nodes as divide the cluster. */
+static int larger_unit(MwStageCluster size, int unit)
+{
+    const int node = size.devices_per_node;
+    if (unit < node)
+        return node % (2 * unit) == 0 ? 2 * unit : node;
+    int nodes = unit / node + 1;
+    while (nodes < size.nodes && (size.nodes % nodes != 0 || nodes * node % unit != 0))
+        nodes++;
+    return nodes * node;
+}
+
+/* Whether units of so many devices leave enough of them, and make up what the user asks for. */
+static bool suits(const ChoiceSearch *c, int unit)
+{
+    const MwStageChoiceQuery *query = c->query;
+    const int devices = c->size.nodes * c->size.devices_per_node;
+    const bool is_even = query->meshes > 0 && devices % query->meshes == 0;
+    return 2 * (devices / unit) > MW_TUNED_STAGE_UNITS &&
+           (!is_even || devices / query->meshes % unit == 0) &&
+           (query->least_devices != query->most_devices || query->least_devices % unit == 0);
+}
+
+/* Sets up the cluster in units of which there are about STAGE_UNITS at most. */
+static void set_unit(ChoiceSearch *c)
+{
+    const int node = c->size.devices_per_node, devices = c->size.nodes * node;
+    c->unit = 1;
+    while (devices / c->unit > MW_TUNED_STAGE_UNITS && suits(c, larger_unit(c->size, c->unit)))
+        c->unit = larger_unit(c->size, c->unit);
+    const MwStageCluster units = {devices / c->unit, 1};
+    const MwStageCluster parts = {c->size.nodes, node / c->unit};
+    c->packing = mw_submesh_packing_new(c->arena, c->unit >= node ? units : parts);
+    c->submesh = -1;
+    c->stages = c->query->meshes;
 }
 
 MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *query)
 {
     const MwCluster *cluster = query->model->lowered[0].cluster;
-    MwStageCluster size = {cluster->nodes, cluster->devices_per_node};
     ChoiceSearch c = {.arena = arena,
                       .query = query,
-                      .packing = mw_submesh_packing_new(arena, size),
-                      .submesh = -1,
-                      .terms = {.kind = query->kind, .micro_batches = query->model->micro_batches}};
-    if (mw_cluster_devices(cluster) == 1 || (query->chunks > 1 && !unroll(&c, size)))
-        return (MwStageChoiceAnswer){.reason = MW_STAGES_DEVICES, .left_out_s = INFINITY};
-    return c.terms.unrolled ? solve_chunked(&c) : solve(&c);
+                      .size = {cluster->nodes, cluster->devices_per_node},
+                      .terms = {.kind = query->kind, .micro_batches = query->model->micro_batches},
+                      .best = {.reason = MW_STAGES_DEVICES, .left_out_s = INFINITY}};
+    if (mw_cluster_devices(cluster) == 1)
+        return c.best;
+    if (query->chunks > 1) {
+        solve_chunked(&c);
+        return c.best;
+    }
+    solve_equal(&c);
+    set_unit(&c);
+    if (c.unit > 1 && c.best.layout.stage_count > 0)
+        c.near = mw_mesh_devices(&c.best.layout.stages[0].cost.mesh);
+    solve(&c);
+    return c.best;
 }

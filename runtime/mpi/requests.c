@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/mpi/requests.h"
 
+#include "runtime/mpi/elements.h"
 #include "runtime/mpi/error.h"
 #include "runtime/mpi/tags.h"
 
@@ -30,13 +31,6 @@ struct MwRequest {
 
 #define CALL(name, ...) MW_MPI_CALL(fault, name, __VA_ARGS__)
 
-static MPI_Datatype element_type(MwType type)
-{
-    static const MPI_Datatype by_bytes[] = {
-        [1] = MPI_UINT8_T, [2] = MPI_UINT16_T, [4] = MPI_UINT32_T, [8] = MPI_UINT64_T};
-    return by_bytes[mw_type_bytes(type)];
-}
-
 /* MPI counts elements in int. */
 static bool fits(const MwBox *box, MwFault *fault)
 {
@@ -57,7 +51,7 @@ static bool box_type(const MwBox *box, MPI_Datatype *type, MwFault *fault)
         start[d] = (int)box->start[d];
     }
     return CALL(MPI_Type_create_subarray, box->global.rank, whole, part, start, MPI_ORDER_C,
-                element_type(box->global.type), type) &&
+                mw_mpi_element(box->global.type), type) &&
            CALL(MPI_Type_commit, type);
 }
 
@@ -152,7 +146,7 @@ static bool init_message(const MwMessageSet *set, int index, char *buffer, MPI_R
     mw_box_next_segment(box, &first);
     if (first.count == mw_box_elements(box)) {
         const Payload elements = {buffer + first.global * mw_type_bytes(box->global.type),
-                                  (int)first.count, element_type(box->global.type)};
+                                  (int)first.count, mw_mpi_element(box->global.type)};
         return init_mpi_request(set, peer, elements, request, fault);
     }
     return box_type(box, &type, fault) &&

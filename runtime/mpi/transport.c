@@ -10,13 +10,14 @@
 #include "runtime/mpi/transport.h"
 
 #include "base/vec.h"
+#include "runtime/mpi/all_reduce.h"
+#include "runtime/mpi/elements.h"
 #include "runtime/mpi/error.h"
 #include "runtime/mpi/host.h"
 #include "runtime/mpi/requests.h"
 #include "runtime/mpi/shared.h"
 #include "runtime/mpi/tags.h"
 
-#include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,43 +221,31 @@ static void *mpi_alloc_arena(MwTransport *transport, MwDevice *device, int64_t b
 
 /* ---- Collectives by messages ---- */
 
-/* MPI counts elements in int. */
 static bool element_type(const MwExchange *exchange, int64_t count, MPI_Datatype *type,
                          MwFault *fault)
 {
-    static const MPI_Datatype by_bytes[] = {
-        [1] = MPI_UINT8_T, [2] = MPI_UINT16_T, [4] = MPI_UINT32_T, [8] = MPI_UINT64_T};
-    *type = by_bytes[mw_type_bytes(exchange->type)];
-    return count <= INT_MAX ||
-           mw_fault_set(fault, "a message of %lld elements is too long for MPI", (long long)count);
+    *type = mw_mpi_element(exchange->type);
+    return mw_mpi_counts(count, fault);
 }
 
-/* Elements [begin, begin + count) of every member's block. Blocks are `block` elements apart in a
- * source; the last one may be short. */
+/* Elements [begin, begin + count) of every member's block. Blocks are `block` elements apart. */
 typedef struct {
     int64_t block, begin, count;
 } Piece;
 
 /* Sends every member the piece of its block, and receives in the staging buffer the pieces of this
- * member's block from all members, `*own` elements each. */
+ * member's block from all members. */
 static bool scatter_piece(Mpi *mpi, const Group *group, const MwExchange *exchange, Piece piece,
-                          int64_t *own, MwFault *fault)
+                          MwFault *fault)
 {
     const int members = group->members;
     MPI_Datatype type;
     if (!element_type(exchange, exchange->count, &type, fault))
         return false;
     for (int m = 0; m < members; m++) {
-        int64_t first = m * piece.block + piece.begin, next = (m + 1) * piece.block;
-        int64_t at = mw_min(exchange->count, first);
-        int64_t end = mw_min(exchange->count, mw_min(first + piece.count, next));
-        mpi->counts[m] = (int)mw_max(0, end - at);
-        mpi->places[m] = (int)at;
-    }
-    *own = mpi->counts[group->self];
-    for (int m = 0; m < members; m++) {
-        mpi->counts[members + m] = (int)*own;
-        mpi->places[members + m] = (int)(m * *own);
+        mpi->counts[m] = mpi->counts[members + m] = (int)piece.count;
+        mpi->places[m] = (int)(m * piece.block + piece.begin);
+        mpi->places[members + m] = (int)(m * piece.count);
     }
     return CALL(MPI_Alltoallv, exchange->source, mpi->counts, mpi->places, type, mpi->staging,
                 mpi->counts + members, mpi->places + members, type, group->comm);
@@ -264,49 +253,51 @@ static bool scatter_piece(Mpi *mpi, const Group *group, const MwExchange *exchan
 
 /* Combines what scatter_piece received. */
 static void combine_staging(const Mpi *mpi, const Group *group, const MwExchange *exchange,
-                            int64_t own, void *to)
+                            int64_t count, void *to)
 {
     const int64_t bytes = mw_type_bytes(exchange->type);
     for (int m = 0; m < group->members; m++)
-        group->pieces[m] = mpi->staging + m * own * bytes;
-    mw_combine(exchange->type, exchange->combine, group->pieces, group->members, own, to);
+        group->pieces[m] = mpi->staging + m * count * bytes;
+    mw_combine(exchange->type, exchange->combine, group->pieces, group->members, count, to);
 }
 
-/* Computes this member's block of the combined sources, piece by piece. Blocks are `block` elements
- * apart. */
-static bool reduce_block(Mpi *mpi, Group *group, const MwExchange *exchange, int64_t block,
-                         char *to, MwFault *fault)
+/* Computes this member's block of the combined sources, piece by piece. */
+static bool reduce_scatter(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
 {
-    const int64_t bytes = mw_type_bytes(exchange->type);
-    const int64_t piece = mw_max(1, STAGING_BYTES / (group->members * bytes));
-    for (int64_t begin = 0; begin < block; begin += piece) {
-        const Piece part = {block, begin, mw_min(piece, block - begin)};
-        int64_t own;
-        if (!scatter_piece(mpi, group, exchange, part, &own, fault))
+    const int64_t bytes = mw_type_bytes(exchange->type), block = exchange->count / group->members;
+    const int64_t most = mw_max(1, STAGING_BYTES / (group->members * bytes));
+    char *to = exchange->destination;
+    for (int64_t begin = 0; begin < block; begin += most) {
+        const Piece piece = {block, begin, mw_min(most, block - begin)};
+        if (!scatter_piece(mpi, group, exchange, piece, fault))
             return false;
-        combine_staging(mpi, group, exchange, own, to + begin * bytes);
+        combine_staging(mpi, group, exchange, piece.count, to + begin * bytes);
     }
     return true;
 }
 
-/* Source and destination may be one buffer: a member overwrites its own block of the source when no
- * other member needs it any more. */
+/* Piece by piece, as many elements as the staging buffer serves. */
 static bool all_reduce(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
 {
     const int64_t bytes = mw_type_bytes(exchange->type);
-    const int64_t block = mw_ceil_div(exchange->count, group->members);
-    const int64_t begin = mw_min(exchange->count, group->self * block);
-    char *to = exchange->destination;
-    MPI_Datatype type;
-    if (!element_type(exchange, exchange->count, &type, fault) ||
-        !reduce_block(mpi, group, exchange, block, to + begin * bytes, fault))
-        return false;
-    for (int m = 0; m < group->members; m++) {
-        mpi->places[m] = (int)mw_min(exchange->count, m * block);
-        mpi->counts[m] = (int)mw_min(block, exchange->count - mpi->places[m]);
+    const int64_t room = STAGING_BYTES - mw_mpi_all_reduce_scratch(group->members, 0);
+    const int64_t most = mw_max(1, room / bytes);
+    const MwReduceGroup members = {.comm = group->comm,
+                                   .members = group->members,
+                                   .self = group->self,
+                                   .per_node = 1,
+                                   .scratch = mpi->staging};
+    const MwAlgorithm algorithm =
+        mw_mpi_all_reduce_in_order(group->members, exchange->count * bytes);
+    for (int64_t begin = 0; begin < exchange->count; begin += most) {
+        MwExchange piece = *exchange;
+        piece.count = mw_min(most, exchange->count - begin);
+        piece.source = (const char *)exchange->source + begin * bytes;
+        piece.destination = (char *)exchange->destination + begin * bytes;
+        if (!mw_mpi_all_reduce(&members, algorithm, &piece, fault))
+            return false;
     }
-    return CALL(MPI_Allgatherv, MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, to, mpi->counts, mpi->places,
-                type, group->comm);
+    return true;
 }
 
 static bool all_gather(const Group *group, const MwExchange *exchange, MwFault *fault)
@@ -348,8 +339,7 @@ static bool exchange_messages(Mpi *mpi, Group *group, const MwExchange *exchange
     case MW_ALL_GATHER:
         return all_gather(group, exchange, fault);
     case MW_REDUCE_SCATTER:
-        return reduce_block(mpi, group, exchange, exchange->count / group->members,
-                            exchange->destination, fault);
+        return reduce_scatter(mpi, group, exchange, fault);
     case MW_ALL_TO_ALL:
         return all_to_all(group, exchange, fault);
     case MW_RING_SHIFT:

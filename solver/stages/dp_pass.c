@@ -23,6 +23,11 @@ typedef struct {
     int low, high; /* numbers of devices; low > high: no state */
 } Range;
 
+/* Viable moves of one begin and one end: [first, last). */
+typedef struct {
+    int end, first, last;
+} MoveGroup;
+
 struct MwStagePass {
     const MwStageTable *table;
     const MwStageLimits *limits;       /* limits of the current run */
@@ -31,10 +36,11 @@ struct MwStagePass {
     int64_t *outside;                  /* same shape as `value` */
     Range *range; /* [stages][layers + 1] devices for which value is not forbidden */
     /* The moves and entries that can be used in this run. */
-    int *viable,
-        *first_viable; /* viable: move indices, ordered by begin; first_viable: [layers + 1] */
-    unsigned char *viability; /* [entry] Viability */
-    bool *entry_viable;       /* [entry] whether a viable move has it */
+    const MwStageMove **viable; /* ordered by begin, then by end */
+    MoveGroup *groups;          /* of `viable`, in its order */
+    int *first_group;           /* [layers + 1] the groups of each begin */
+    unsigned char *viability;   /* [entry] Viability */
+    bool *entry_viable;         /* [entry] whether a viable move has it */
     int *viable_entries, viable_entry_count;
     int *devices_before; /* [layers + 1] least devices that the layers before l can use */
     int *stages_before;  /* [layers + 1] least stages that the layers before l can form */
@@ -55,8 +61,9 @@ MwStagePass *mw_stage_pass_new(MwArena *arena, const MwStageTable *table)
     pass->outside =
         MW_NEW(arena, int64_t, stages * (layers + 1) * pass->packing_states * pass->width);
     pass->range = MW_NEW(arena, Range, stages * (layers + 1));
-    pass->viable = MW_NEW(arena, int, table->first_move[layers]);
-    pass->first_viable = MW_NEW(arena, int, layers + 1);
+    pass->viable = MW_NEW(arena, const MwStageMove *, table->first_move[layers]);
+    pass->groups = MW_NEW(arena, MoveGroup, layers * (layers + 1) / 2);
+    pass->first_group = MW_NEW(arena, int, layers + 1);
     pass->viability = MW_NEW(arena, unsigned char, table->entry_count);
     pass->entry_viable = MW_NEW(arena, bool, table->entry_count);
     pass->viable_entries = MW_NEW(arena, int, table->entry_count);
@@ -104,9 +111,6 @@ static int64_t option_value(const MwStageLimits *limits, const MwStageOption *op
         return mw_min(mw_stage_option_bytes(option, in_flight), MW_FORBIDDEN);
     if (option->steady > limits->steady || option->step > limits->step ||
         in_flight > option->most_in_flight)
-        return MW_FORBIDDEN;
-    if (option->candidate < 0 && limits->bound_bytes > 0 &&
-        mw_stage_option_bytes(option, in_flight) > limits->bound_bytes)
         return MW_FORBIDDEN;
     return option->fill;
 }
@@ -181,12 +185,11 @@ static bool is_viable(MwStagePass *pass, const MwStageMove *move)
            cut_allowed(pass, move->end) && is_entry_viable(pass, move->entry);
 }
 
-static void add_viable(MwStagePass *pass, int begin, int move_index, int *count)
+static void add_viable(MwStagePass *pass, int begin, const MwStageMove *move, int *count)
 {
-    const MwStageMove *move = &pass->table->moves[move_index];
     int devices =
         pass->devices_before[begin] + pass->table->packing.submeshes[move->submesh].devices;
-    pass->viable[(*count)++] = move_index;
+    pass->viable[(*count)++] = move;
     if (!pass->entry_viable[move->entry]) {
         pass->entry_viable[move->entry] = true;
         pass->viable_entries[pass->viable_entry_count++] = move->entry;
@@ -196,11 +199,29 @@ static void add_viable(MwStagePass *pass, int begin, int move_index, int *count)
         (int)mw_min(pass->stages_before[move->end], pass->stages_before[begin] + 1);
 }
 
+/* Lists the viable moves from layer `begin` on; `count` and `group_count` are what is listed. */
+static void list_viable_from(MwStagePass *pass, int begin, int *count, int *group_count)
+{
+    const MwStageTable *table = pass->table;
+    MoveGroup *group = NULL;
+    for (int i = table->first_move[begin]; i < table->first_move[begin + 1]; i++) {
+        const MwStageMove *move = &table->moves[i];
+        if (!is_viable(pass, move))
+            continue;
+        if (!group || group->end != move->end) {
+            group = &pass->groups[(*group_count)++];
+            *group = (MoveGroup){.end = move->end, .first = *count};
+        }
+        add_viable(pass, begin, move, count);
+        group->last = *count;
+    }
+}
+
 /* Lists the moves that may be part of a cut within the limits, as seen from the first layer. */
 static void list_viable(MwStagePass *pass)
 {
     const MwStageTable *table = pass->table;
-    int count = 0;
+    int count = 0, group_count = 0;
     for (int i = 0; i < pass->viable_entry_count; i++)
         pass->entry_viable[pass->viable_entries[i]] = false;
     pass->viable_entry_count = 0;
@@ -208,15 +229,12 @@ static void list_viable(MwStagePass *pass)
     for (int layer = 0; layer <= pass->layers; layer++)
         pass->devices_before[layer] = pass->stages_before[layer] = layer ? pass->width : 0;
     for (int begin = 0; begin < pass->layers; begin++) {
-        pass->first_viable[begin] = count;
-        if (pass->devices_before[begin] >= table->device_count ||
-            pass->stages_before[begin] >= pass->limits->most_stages)
-            continue;
-        for (int i = table->first_move[begin]; i < table->first_move[begin + 1]; i++)
-            if (is_viable(pass, &table->moves[i]))
-                add_viable(pass, begin, i, &count);
+        pass->first_group[begin] = group_count;
+        if (pass->devices_before[begin] < table->device_count &&
+            pass->stages_before[begin] < pass->limits->most_stages)
+            list_viable_from(pass, begin, &count, &group_count);
     }
-    pass->first_viable[pass->layers] = count;
+    pass->first_group[pass->layers] = group_count;
 }
 
 MW_VECTORISED
@@ -266,6 +284,20 @@ static void relax(MwStagePass *pass, int stages, int begin, const MwStageMove *m
     }
     range->low = (int)mw_min(range->low, low);
     range->high = (int)mw_max(range->high, high);
+}
+
+/* Does so for all moves of a group, unless nothing can come after them. */
+static void relax_group(MwStagePass *pass, int stages, int begin, const MoveGroup *group,
+                        Range within, Range *range)
+{
+    const Range after = *range_of(pass, stages - 1, group->end);
+    if (after.low > after.high)
+        return;
+    for (int i = group->first; i < group->last; i++) {
+        const MwStageMove *move = pass->viable[i];
+        if (pass->base[move->entry] < MW_FORBIDDEN && pin_allows(pass->limits, move, stages))
+            relax(pass, stages, begin, move, within, range);
+    }
 }
 
 /* Returns the greatest value of F(stages, ., .) that is of interest: the fill limit, and what
@@ -322,11 +354,8 @@ static void fill_state(MwStagePass *pass, int stages, int layer, int64_t most)
     if (within.low <= within.high) {
         for (int64_t i = 0; i < (int64_t)pass->packing_states * pass->width; i++)
             values(pass, stages, layer, 0)[i] = MW_FORBIDDEN;
-        for (int i = pass->first_viable[layer]; i < pass->first_viable[layer + 1]; i++) {
-            const MwStageMove *move = &pass->table->moves[pass->viable[i]];
-            if (pass->base[move->entry] < MW_FORBIDDEN && pin_allows(pass->limits, move, stages))
-                relax(pass, stages, layer, move, within, &range);
-        }
+        for (int g = pass->first_group[layer]; g < pass->first_group[layer + 1]; g++)
+            relax_group(pass, stages, layer, &pass->groups[g], within, &range);
         cut_off(pass, stages, layer, &range, most);
     }
     *range_of(pass, stages, layer) = range;
@@ -393,8 +422,10 @@ static State step_from(const MwStagePass *pass, State state, MwStageStep *step)
 {
     int64_t value = value_at(pass, state);
     int64_t in_flight = in_flight_of(pass, state.stages);
-    for (int i = pass->first_viable[state.layer]; i < pass->first_viable[state.layer + 1]; i++) {
-        const MwStageMove *move = &pass->table->moves[pass->viable[i]];
+    const int first = pass->groups[pass->first_group[state.layer]].first;
+    const int last = pass->groups[pass->first_group[state.layer + 1] - 1].last;
+    for (int i = first; i < last; i++) {
+        const MwStageMove *move = pass->viable[i];
         const MwStageOption *option;
         int64_t base = entry_value(pass, move->entry, in_flight, &option);
         int packing_state =
@@ -506,6 +537,21 @@ static void update_outside(MwStagePass *pass, int stages, int begin, const MwSta
     }
 }
 
+/* Does so for all moves of a group, unless no cut contains them. */
+static void update_group(MwStagePass *pass, int stages, int begin, const MoveGroup *group,
+                         int64_t *least)
+{
+    const Range range = *range_of(pass, stages, begin);
+    const Range after = *range_of(pass, stages - 1, group->end);
+    if (range.low > range.high || after.low > after.high)
+        return;
+    for (int i = group->first; i < group->last; i++) {
+        const MwStageMove *move = pass->viable[i];
+        if (pass->base[move->entry] < MW_FORBIDDEN && pin_allows(pass->limits, move, stages))
+            update_outside(pass, stages, begin, move, least);
+    }
+}
+
 void mw_stage_pass_least_with(MwStagePass *pass, int64_t *least)
 {
     MW_ASSERT(!pass->limits->least_bytes);
@@ -517,11 +563,7 @@ void mw_stage_pass_least_with(MwStagePass *pass, int64_t *least)
         if (stages == pass->limits->most_stages || in_flight != in_flight_of(pass, stages + 1))
             set_base(pass, in_flight);
         for (int layer = 0; layer < pass->layers; layer++)
-            for (int i = pass->first_viable[layer]; i < pass->first_viable[layer + 1]; i++) {
-                const MwStageMove *move = &pass->table->moves[pass->viable[i]];
-                if (pass->base[move->entry] < MW_FORBIDDEN &&
-                    pin_allows(pass->limits, move, stages))
-                    update_outside(pass, stages, layer, move, least);
-            }
+            for (int g = pass->first_group[layer]; g < pass->first_group[layer + 1]; g++)
+                update_group(pass, stages, layer, &pass->groups[g], least);
     }
 }

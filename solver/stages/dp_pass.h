@@ -15,8 +15,6 @@ typedef struct {
     bool ignore_pins;              /* ignore the pins of layers */
     bool ignore_answers;           /* every interval can run, at no cost */
     bool asked_only;               /* no entry counts with its bound */
-    int64_t
-        bound_bytes; /* memory for entries that count with their bounds; 0: as the problem says */
     /* Minimise the greatest memory of a stage instead of `fill`; ignore all limits but pins. */
     bool least_bytes;
 } MwStageLimits;

@@ -85,6 +85,8 @@ typedef struct {
     const int *interval_class;
     int class_count;
 
+    int64_t total_below; /* only solutions are wanted whose total is below this; 0: all */
+
     /* Pins. */
     int least_stages, most_stages; /* 0: no limit */
     int submesh;                   /* index of the sub-mesh that all stages have; -1: free */
@@ -114,6 +116,7 @@ typedef enum {
     MW_STAGES_PINS,       /* without layer_stage a solution would exist, given enough memory */
     MW_STAGES_UNANSWERED, /* every cut has a stage without candidates */
     MW_STAGES_DEVICES,    /* no allowed number of stages uses all devices */
+    MW_STAGES_TOTAL,      /* `total_below` is given, and none below it was found */
 } MwStageReason;
 
 #endif

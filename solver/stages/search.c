@@ -19,9 +19,9 @@
 #include "solver/stages/search.h"
 
 #include "base/vec.h"
+#include "solver/stages/work_bound.h"
 #include "solver/tuning.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -42,11 +42,25 @@ static bool needs_fixed_stages(const MwStageProblem *problem)
     return problem->layer_stage || problem->schedule.by_stages;
 }
 
+/* Raises the lower corner to what the work of all stages asks of one of them. */
+static void raise_corner(MwStageSearch *search, Box *box)
+{
+    if (search->work_asked != search->table->asked || search->work_submesh != search->submesh ||
+        search->work_spent != search->is_spent) {
+        search->work_asked = search->table->asked;
+        search->work_submesh = search->submesh;
+        search->work_spent = search->is_spent;
+        search->work_bound = mw_stage_work_bound(search->table, search->submesh, search->is_spent);
+    }
+    box->least_steady = mw_max(box->least_steady, search->work_bound);
+}
+
 static void add_box(MwStageSearch *search, Boxes *boxes, Box box)
 {
+    raise_corner(search, &box);
     if (box.least_steady > box.most_steady || box.least_step > box.most_step)
         return;
-    if (!search->found || bound_of(&box) < search->total)
+    if (bound_of(&box) < search->total)
         mw_vec_push(search->arena, boxes, box);
 }
 
@@ -75,10 +89,9 @@ static Box pop_box(Boxes *boxes)
 }
 
 /* Shrinks the box to the cuts that can improve on the incumbent. */
-static void shrink(const MwStageSearch *search, Box *box)
+static void shrink(MwStageSearch *search, Box *box)
 {
-    if (!search->found)
-        return;
+    raise_corner(search, box);
     int64_t room = search->total - 1 - bound_of(box);
     box->most_steady = mw_min(box->most_steady, box->least_steady + room);
     box->most_step = mw_min(box->most_step, box->least_step + room);
@@ -90,13 +103,11 @@ static MwStageLimits limits_of(const MwStageSearch *search, const Box *box)
         .least_stages = box->least_stages,
         .most_stages = box->most_stages,
         .submesh = search->submesh,
-        .fill = MW_FORBIDDEN - 1,
+        .fill = search->total - 1 - box->least_steady - box->least_step,
         .steady = box->most_steady,
         .step = box->most_step,
         .asked_only = search->is_spent,
     };
-    if (search->found)
-        limits.fill = mw_min(limits.fill, search->total - 1 - box->least_steady - box->least_step);
     return limits;
 }
 
@@ -123,12 +134,6 @@ static int by_bound(const void *left, const void *right)
         return a->value < b->value ? -1 : 1;
     return a->entry - b->entry;
 }
-
-/* Where any cut will do: the share of the memory that it may take by bounds, which leave out
- * more of memory than of time; how many sizes of equal sub-meshes are asked, and for each how
- * often bounds are followed, most of the time to intervals that share samples. */
-#define LIKELY_SHARE 0.5
-enum { EQUAL_SIZES = 3, EQUAL_GUESSES = 16 };
 
 /* Number of questions asked at a time at the beginning. */
 enum { FEWEST_QUESTIONS = 16 };
@@ -167,7 +172,7 @@ static bool uses_bounds(const MwStageTable *table, const MwStagePath *path)
 static void update_incumbent(MwStageSearch *search, const MwStagePath *path)
 {
     int64_t total = path->fill + path->steady + path->step;
-    if (search->found && total >= search->total)
+    if (total >= search->total)
         return;
     search->found = true;
     search->total = total;
@@ -229,7 +234,8 @@ static void explore(MwStageSearch *search, Boxes *boxes, Box box)
 
 static bool good_enough(const MwStageSearch *search, int64_t bound)
 {
-    return search->found && (double)(search->total - bound) <= search->gap * (double)search->total;
+    return search->total < MW_FORBIDDEN &&
+           (double)(search->total - bound) <= search->gap * (double)search->total;
 }
 
 static bool is_spent(const MwStageSearch *search)
@@ -238,20 +244,13 @@ static bool is_spent(const MwStageSearch *search)
     return problem->is_spent && problem->is_spent(problem->context);
 }
 
-/* Returns a lower bound of the boxes: the fill of their best cuts, with bounds where entries were
- * not asked. */
+/* Returns a lower bound of all cuts in the boxes. */
 static int64_t bound_boxes(MwStageSearch *search, Boxes *boxes)
 {
     int64_t least = MW_FORBIDDEN;
     for (int i = 0; i < boxes->count; i++) {
-        Box *box = &boxes->at[i];
-        MwStageLimits limits = limits_of(search, box);
-        MwStagePath path;
-        search->passes++;
-        if (!mw_stage_pass_run(search->pass, &limits, &path))
-            continue;
-        box->fill = mw_max(box->fill, path.fill);
-        least = mw_min(least, bound_of(box));
+        raise_corner(search, &boxes->at[i]);
+        least = mw_min(least, bound_of(&boxes->at[i]));
     }
     return least;
 }
@@ -290,10 +289,9 @@ static void ask_known(MwStageSearch *search)
     mw_arena_free(&scratch);
 }
 
-/* Asks the entries of the best cut by bounds on sub-meshes `submesh` (-1: any), whose memory by
- * bounds is at most a share of what there is, until a cut has no others, `most` times at most.
- * Returns false if there is no cut. */
-static bool ask_cuts(MwStageSearch *search, int submesh, double share, int most)
+/* Asks the entries of the best cut by bounds, until a cut has no others. Returns false if there is no
+ * cut. */
+static bool ask_some_cut(MwStageSearch *search)
 {
     int width = needs_fixed_stages(search->table->problem) ? 1 : search->most_stages;
     for (int stages = search->least_stages; stages <= search->most_stages; stages += width) {
@@ -303,10 +301,8 @@ static bool ask_cuts(MwStageSearch *search, int submesh, double share, int most)
                    .most_step = MW_FORBIDDEN - 1};
         MwStageLimits limits = limits_of(search, &box);
         limits.asked_only = false;
-        limits.bound_bytes = (int64_t)(share * (double)search->table->problem->memory_bytes);
-        limits.submesh = submesh;
         MwStagePath path;
-        for (int i = 0; i < most && mw_stage_pass_run(search->pass, &limits, &path); i++) {
+        while (mw_stage_pass_run(search->pass, &limits, &path)) {
             search->passes++;
             if (!ask_path(search, &path))
                 return true;
@@ -315,39 +311,10 @@ static bool ask_cuts(MwStageSearch *search, int submesh, double share, int most)
     return false;
 }
 
-/* Asks the entries of cuts into equal stages, on a node each or a few whole nodes, or on parts of
- * the only node. Answers for one size of sub-meshes have most in common, so that many more are
- * known then. */
-static void ask_equal_cuts(MwStageSearch *search)
-{
-    const MwSubmeshPacking *packing = &search->table->packing;
-    const MwStageCluster cluster = packing->cluster;
-    int all = cluster.nodes * cluster.devices_per_node, asked = 0;
-    for (int i = 0; i < packing->count && asked < EQUAL_SIZES; i++) {
-        const MwStageSubmesh *submesh = &packing->submeshes[i];
-        bool is_whole = submesh->nodes > 0 || cluster.nodes == 1;
-        if (!is_whole || submesh->devices == all || all % submesh->devices != 0)
-            continue;
-        ask_cuts(search, i, LIKELY_SHARE, EQUAL_GUESSES);
-        asked++;
-    }
-}
-
-/* Asks more entries, because those that are known make no cut. Returns whether some cut has no
- * others. */
-static bool ask_some_cut(MwStageSearch *search)
-{
-    if (search->submesh < 0) {
-        ask_equal_cuts(search);
-        ask_known(search);
-        explore_boxes(search);
-    }
-    return search->found || ask_cuts(search, search->submesh, 1, INT_MAX);
-}
-
 void mw_stage_search_run(MwStageSearch *search)
 {
     search->found = search->is_spent = false;
+    search->work_asked = -1;
     int64_t bound = explore_boxes(search);
     if (!good_enough(search, bound) && is_spent(search)) {
         search->is_spent = true;
@@ -356,7 +323,7 @@ void mw_stage_search_run(MwStageSearch *search)
         if (!search->found && !search->table->problem->is_optional && ask_some_cut(search))
             explore_boxes(search);
     }
-    search->lower_bound = search->found ? mw_min(search->total, bound) : bound;
+    search->lower_bound = mw_min(search->total, bound);
 }
 
 /* Returns the least memory with which a cut exists; asks until the cut has no entry with a bound,

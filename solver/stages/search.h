@@ -18,10 +18,14 @@ typedef struct {
 
     bool found;
     MwStagePath incumbent; /* the incumbent, if `found` */
-    int64_t total;         /* total of the incumbent, if `found` */
+    int64_t total;         /* of the incumbent; until one is found, what the total must be below */
     int64_t lower_bound;
     bool is_spent; /* no entry is asked any more */
     int passes;
+    /* mw_stage_work_bound, of sub-mesh `work_submesh` when `work_asked` entries were asked */
+    int64_t work_bound;
+    int work_submesh, work_asked;
+    bool work_spent;
 } MwStageSearch;
 
 /* Finds the least total within the range of stages, up to the relative `gap`. */

@@ -56,7 +56,8 @@ MwStagePlan mw_stages_solve(MwArena *arena, const MwStageProblem *problem,
 {
     MwArena *scratch = mw_arena_new();
     MwStagePlan plan = {.reason = MW_STAGES_DEVICES};
-    MwStageSearch search = {.arena = scratch};
+    MwStageSearch search = {
+        .arena = scratch, .total = problem->total_below > 0 ? problem->total_below : MW_FORBIDDEN};
     if (options) {
         search.gap = options->gap;
         search.log = options->log;
@@ -69,6 +70,8 @@ MwStagePlan mw_stages_solve(MwArena *arena, const MwStageProblem *problem,
         plan.reason = MW_STAGES_POSSIBLE;
         if (search.found)
             store_plan(arena, &search, &plan);
+        else if (problem->total_below > 0)
+            plan.reason = MW_STAGES_TOTAL;
         else
             plan.reason = mw_stage_search_explain(&search, &plan.needed_bytes);
         plan.lower_bound = search.lower_bound;

@@ -3,7 +3,10 @@
  * they suffice), and their placement. */
 #include "solver/stages/submesh.h"
 
-enum { MAX_STATES = 4096, MAX_CONDITIONS = 32 };
+enum { MAX_STATES = 4096, MAX_CONDITIONS = 32, MAX_FRACTIONS = 32 };
+
+/* Numbers of whole nodes up to twice this one are all sizes of sub-meshes. */
+enum { DENSE_NODES = 8 };
 
 /* A packing condition: fractions of at least `unit` devices take at most `per_node` units of each
  * node that is not given away whole. A packing state has one digit per condition: the units taken,
@@ -13,18 +16,26 @@ typedef struct {
     int radix; /* units of the cluster plus 1 */
 } Condition;
 
+/* Whether a sub-mesh may have so many whole nodes. Beyond a few, the next larger number is an
+ * eighth larger or more, except for those that divide the cluster. */
+static bool is_size(int nodes, int all_nodes)
+{
+    int step = 1;
+    while (nodes / step >= 2 * DENSE_NODES)
+        step *= 2;
+    return nodes % step == 0 || all_nodes % nodes == 0;
+}
+
 static void list_submeshes(MwArena *arena, MwSubmeshPacking *packing)
 {
     MwStageCluster cluster = packing->cluster;
-    int fractions = 0;
-    while ((1 << fractions) < cluster.devices_per_node)
-        fractions++;
-    packing->count = fractions + cluster.nodes;
-    packing->submeshes = MW_NEW(arena, MwStageSubmesh, packing->count);
-    for (int i = 0; i < fractions; i++)
-        packing->submeshes[i] = (MwStageSubmesh){0, 1 << i};
+    packing->submeshes = MW_NEW(arena, MwStageSubmesh, MAX_FRACTIONS + cluster.nodes);
+    for (int devices = 1; devices < cluster.devices_per_node; devices *= 2)
+        packing->submeshes[packing->count++] = (MwStageSubmesh){0, devices};
     for (int i = 1; i <= cluster.nodes; i++)
-        packing->submeshes[fractions + i - 1] = (MwStageSubmesh){i, i * cluster.devices_per_node};
+        if (is_size(i, cluster.nodes))
+            packing->submeshes[packing->count++] =
+                (MwStageSubmesh){i, i * cluster.devices_per_node};
 }
 
 /* Lists a condition for each power of two in the number of devices of a node except the

@@ -2,7 +2,9 @@
 /* The sub-meshes that stages may have, and which of them fit into a cluster together.
  *
  * A cluster has `nodes` times `devices_per_node` devices. A sub-mesh is either a fraction of a
- * node, with 1, 2, 4 ... devices but fewer than all, or 1, 2, 3 ... whole nodes. Sub-meshes that
+ * node, with 1, 2, 4 ... devices but fewer than all, or whole nodes: 1, 2,
+ * 3 ... up to 16, beyond which sizes lie an eighth apart, and any number that divides the cluster.
+ * Their number grows with the logarithm of the nodes. Sub-meshes that
  * use as many devices as the cluster has do not always fit: three of 4 devices have as many devices
  * as two nodes of 6, and do not fit into them.
  *

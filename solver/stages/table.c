@@ -144,6 +144,8 @@ static void list_moves(MwStageTable *table)
         table->first_move[begin] = count;
         for (int end = begin + 1; end <= layers; end++)
             for (int submesh = 0; submesh < submeshes; submesh++) {
+                if (problem->submesh >= 0 && problem->submesh != submesh)
+                    continue;
                 int entry = class_of(problem, begin, end) * submeshes + submesh;
                 MW_ASSERT(entry >= 0 && entry < table->entry_count);
                 if (!table->entries[entry].used)

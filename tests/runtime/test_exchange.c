@@ -267,10 +267,25 @@ static void run_all(Test *test)
                                                       .combine = (MwCombine)combine});
 }
 
+/* More than a transport moves at a time: STAGING_BYTES of runtime/mpi/transport.c are 4 MiB. */
+static void run_large(Test *test)
+{
+    static const MwCollective kinds[] = {MW_ALL_REDUCE, MW_REDUCE_SCATTER};
+    for (int axis = 0; axis < test->mesh.axis_count; axis++)
+        for (int k = 0; k < MW_COUNT(kinds); k++)
+            run_case(test,
+                     (MwExchange){.kind = kinds[k],
+                                  .axis = axis,
+                                  .type = MW_F32,
+                                  .count = (int64_t)700001 * test->mesh.size[axis]},
+                     1, mw_collective_in_place(kinds[k]));
+}
+
 /* As an executor does for the collectives of its plan. */
 static bool connect_all(Test *test, MwFault *fault)
 {
     run_all(test);
+    run_large(test);
     test->is_connected = true;
     return test->transport->table->connect(test->transport, test->device, test->exchanges.at,
                                            test->exchanges.count, fault);
@@ -302,6 +317,7 @@ int main(int argc, char **argv)
     }
     mw_mesh_coordinates(&test.mesh, test.transport->rank, test.coordinate);
     run_all(&test);
+    run_large(&test);
     if (test.transport->rank == 0)
         printf("1..%d\n", test.tests);
     mw_transport_free(&test.transport, test.device);

@@ -256,6 +256,54 @@ START_TEST(a_cut_that_is_not_needed_is_not_asked_for)
 }
 END_TEST
 
+/* Only a total below the given one is wanted. */
+START_TEST(no_total_that_is_not_below_is_found)
+{
+    StageKind kind = {6, 2, 4, 3, 10, 1000, 1000, 12, true, false, false, false};
+    int found = 0;
+    for (int seed = 0; seed < 300; seed++) {
+        MwArena *arena = mw_arena_new();
+        RandomStages *stages = random_stages(arena, &kind, (uint64_t)seed);
+        EnumeratedStages expected = enumerate_stages(stages, (StageFilter){0});
+        for (int more = 0; more < 2 && expected.possible; more++) {
+            stages = random_stages(arena, &kind, (uint64_t)seed);
+            stages->problem.total_below = expected.total + more;
+            MwStagePlan plan = mw_stages_solve(arena, &stages->problem, NULL);
+            Case at = {"below", seed, stages, &plan};
+            expect(&at, plan.reason == (more ? MW_STAGES_POSSIBLE : MW_STAGES_TOTAL), "reason");
+            expect(&at, plan.lower_bound == expected.total, "lower bound");
+            expect(&at, !more || plan.total == expected.total, "total");
+            found += more;
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(found, 100);
+}
+END_TEST
+
+/* Sub-meshes of whole nodes: all up to 16, beyond an eighth apart, and those that divide the cluster;
+ * few of any number of nodes. */
+START_TEST(sizes_of_many_nodes_lie_an_eighth_apart)
+{
+    MwArena *arena = mw_arena_new();
+    for (int nodes = 1; nodes <= 3000; nodes += nodes < 100 ? 1 : 97) {
+        MwSubmeshPacking packing = mw_submesh_packing_new(arena, (MwStageCluster){nodes, 4});
+        ck_assert_int_le(packing.count, 120);
+        int last = 0;
+        for (int i = 0; i < packing.count; i++) {
+            const int of = packing.submeshes[i].nodes;
+            if (of == 0)
+                continue;
+            ck_assert_int_le(of, mw_max(last + 1, last + last / 8));
+            last = of;
+        }
+        ck_assert_int_eq(last, nodes);
+        ck_assert(packing.submeshes[0].devices == 1);
+    }
+    mw_arena_free(&arena);
+}
+END_TEST
+
 START_TEST(bounds_spare_questions)
 {
     StageKind kind = {6, 2, 8, 2, 10, 1000, 30, 12, true, false, false, false};
@@ -390,6 +438,8 @@ int main(void)
     tcase_add_test(tests, gap_is_kept);
     tcase_add_test(tests, time_that_is_spent_leaves_a_cut);
     tcase_add_test(tests, a_cut_that_is_not_needed_is_not_asked_for);
+    tcase_add_test(tests, no_total_that_is_not_below_is_found);
+    tcase_add_test(tests, sizes_of_many_nodes_lie_an_eighth_apart);
     tcase_add_test(tests, bounds_spare_questions);
     tcase_add_test(tests, ties_break_by_the_lowest_index);
     tcase_add_test(tests, packing_agrees_with_trying);

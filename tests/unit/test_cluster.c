@@ -337,6 +337,17 @@ START_TEST(a_file_like_another_changes_some_figures)
     ck_assert_double_eq(c->device.vector_flops, 1e9);
     ck_assert_int_eq(c->node_link.measured_count, 2);
     ck_assert_double_eq(c->node_link.measured[0].time_s.points[0].value, 4e-6);
+    const char *const paths[] = {mw_arena_printf(arena, "%s/base.cluster", folder),
+                                 "./base.cluster",
+                                 mw_arena_printf(arena, "..%s/base.cluster", strrchr(folder, '/'))};
+    for (int i = 0; i < MW_COUNT(paths); i++) {
+        write_file(
+            arena, folder, "path.cluster",
+            mw_arena_printf(arena, "cluster path like %s { devices_per_node = 8 }", paths[i]));
+        c = mw_cluster_load(arena, mw_arena_printf(arena, "%s/path.cluster", folder), diags);
+        ck_assert_ptr_nonnull(c);
+        ck_assert_int_eq(c->devices_per_node, 8);
+    }
     static const struct {
         const char *name;
         int errors;

@@ -98,9 +98,10 @@ START_TEST(collectives_cost_what_the_formulas_say)
         {"cpu", "3", MW_REDUCE_SCATTER, 0, 3e8, 10e-6 + 2e-6 + 2e-3},
         /* Between nodes: 8 groups share 25 GB/s. */
         {"cpu", "4x8", MW_ALL_REDUCE, 0, 1e8, 20e-6 + 20e-6 + 1.5e8 / 3.125e9},
-        /* Both levels: scatter in the node, reduce an eighth between nodes, gather. */
+        /* Both levels: the butterfly halves in the node, then an eighth between nodes, in one
+         * call. */
         {"cpu", "32", MW_ALL_REDUCE, 0, 1e8,
-         2 * (13e-6 + 0.875e-3) + 40e-6 + 1.5 * 1.25e7 / 3.125e9},
+         20e-6 + 6e-6 + 1.75e-3 + 20e-6 + 1.5 * 1.25e7 / 3.125e9},
         /* A flat tree: 2 log2(4) messages far, the other 2 * (5 - 2) near. */
         {"cuda", "32", MW_ALL_REDUCE, 0, 1, 20e-6 + 4 * 5e-6 + 6 * 1e-6 + 2 / 25e9},
         {"cpu", "1", MW_ALL_REDUCE, 0, 1e8, 0},
@@ -118,6 +119,88 @@ START_TEST(collectives_cost_what_the_formulas_say)
         double s = mw_cost_collective_s(&model, cases[i].kind, cases[i].axis, cases[i].bytes);
         if (fabs(s - cases[i].seconds) > 1e-9 * cases[i].seconds)
             ck_abort_msg("case %d: %g s, not %g s", i, s, cases[i].seconds);
+    }
+}
+END_TEST
+
+/* All-reduces on the test cluster by each algorithm: in a node of 8 (10 + 1 us, 100 GB/s), between
+ * 4 nodes (20 + 5 us, 3.125 GB/s each of 8 groups), and on all 32. */
+START_TEST(algorithms_cost_what_the_formulas_say)
+{
+    static const struct {
+        const char *mesh;
+        int axis;
+        MwAlgorithm algorithm;
+        double bytes, seconds;
+    } cases[] = {
+        {"4x8", 1, MW_ALGORITHM_RING, 1e8, 10e-6 + 14e-6 + 1.75e-3},
+        {"4x8", 1, MW_ALGORITHM_TREE, 1e8, 10e-6 + 6e-6 + 2e-3},
+        {"4x8", 1, MW_ALGORITHM_DOUBLING, 1e8, 10e-6 + 3e-6 + 3e-3},
+        {"4x8", 1, MW_ALGORITHM_BUTTERFLY, 1e8, 10e-6 + 6e-6 + 1.75e-3},
+        {"4x8", 1, MW_ALGORITHM_NAIVE, 1e8, 10e-6 + 14e-6 + 14e-3},
+        {"4x8", 1, MW_ALGORITHM_SERVER, 1e8, 10e-6 + 14e-6 + 1.75e-3},
+        {"4x8", 1, MW_ALGORITHM_HIERARCHICAL, 1e8, INFINITY}, /* on one level */
+        {"4x8", 1, MW_ALGORITHM_PAIRWISE, 1e8, INFINITY},     /* no all-reduce is done so */
+        {"4x8", 0, MW_ALGORITHM_RING, 1e8, 20e-6 + 30e-6 + 1.5e8 / 3.125e9},
+        /* Six devices: two fold onto four, before and after, with everything. */
+        {"6", 0, MW_ALGORITHM_DOUBLING, 1e8, 10e-6 + 4e-6 + 4e-3},
+        {"6", 0, MW_ALGORITHM_BUTTERFLY, 1e8, 10e-6 + 6e-6 + 1.5e-3 + 2e-3},
+        /* All: a ring crosses each node once, with what its devices get of the network. */
+        {"32", 0, MW_ALGORITHM_RING, 1e8, 20e-6 + 6 * 5e-6 + 56 * 1e-6 + 62. / 32 * 1e8 / 25e9},
+        {"32", 0, MW_ALGORITHM_TREE, 1e8, 20e-6 + 4 * 5e-6 + 6 * 1e-6 + 2e8 / 25e9},
+        {"32", 0, MW_ALGORITHM_DOUBLING, 1e8, 20e-6 + 3e-6 + 3e-3 + 10e-6 + 2e8 / 3.125e9},
+        {"32", 0, MW_ALGORITHM_BUTTERFLY, 1e8, 20e-6 + 6e-6 + 1.75e-3 + 20e-6 + 1.5 * 4e-3},
+        /* 7 of 31 others are near; one device receives 6.25 GB/s of the network. */
+        {"32", 0, MW_ALGORITHM_NAIVE, 1e8, 20e-6 + 14e-6 + 14e-3 + 48 * 5e-6 + 48e8 / 6.25e9},
+        {"32", 0, MW_ALGORITHM_SERVER, 1e8,
+         20e-6 + 14e-6 + 14. / 32 * 1e-3 + 48 * 5e-6 + 48. / 32 * 1e8 / 3.125e9},
+        {"32", 0, MW_ALGORITHM_HIERARCHICAL, 1e8,
+         2 * (13e-6 + 0.875e-3) + 40e-6 + 1.5 * 1.25e7 / 3.125e9},
+    };
+    MwCluster cluster = test_cluster("cpu");
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwMeshShape mesh = mesh_of(cases[i].mesh);
+        MwCostModel model = mw_cost_model(&cluster, &mesh);
+        double s = mw_cost_algorithm_s(&model, MW_ALL_REDUCE, cases[i].algorithm, cases[i].axis,
+                                       cases[i].bytes);
+        if (s != cases[i].seconds && !(fabs(s - cases[i].seconds) <= 1e-9 * cases[i].seconds))
+            ck_abort_msg("case %d: %g s, not %g s", i, s, cases[i].seconds);
+    }
+}
+END_TEST
+
+/* By size and by topology, among what the library has. */
+START_TEST(the_fastest_algorithm_is_chosen)
+{
+    static const struct {
+        const char *backend, *mesh;
+        int axis;
+        double bytes;
+        MwAlgorithm algorithm;
+    } cases[] = {
+        {"cpu", "4x8", 1, 1e3, MW_ALGORITHM_DOUBLING},
+        {"cpu", "4x8", 1, 1e8, MW_ALGORITHM_BUTTERFLY},
+        {"cpu", "6", 0, 1e3, MW_ALGORITHM_TREE}, /* no butterfly of six devices */
+        {"cpu", "6", 0, 1e8, MW_ALGORITHM_RING},
+        {"cuda", "4x8", 1, 1e3, MW_ALGORITHM_TREE},
+        {"cuda", "4x8", 1, 1e8, MW_ALGORITHM_RING},
+        {"cuda", "4x8", 0, 1e8, MW_ALGORITHM_RING},
+        {"cuda", "32", 0, 1e3, MW_ALGORITHM_TREE},
+        /* As many bytes cross the network as in one ring, in fewer messages. */
+        {"cuda", "32", 0, 1e9, MW_ALGORITHM_HIERARCHICAL},
+        {"cuda", "1", 0, 1e9, MW_ALGORITHM_COUNT},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwCluster cluster = test_cluster(cases[i].backend);
+        MwMeshShape mesh = mesh_of(cases[i].mesh);
+        MwCostModel model = mw_cost_model(&cluster, &mesh);
+        const MwCollectiveChoice choice =
+            mw_cost_choice(&model, MW_ALL_REDUCE, cases[i].axis, cases[i].bytes);
+        if (choice.algorithm != cases[i].algorithm)
+            ck_abort_msg("case %d: %d, not %d", i, choice.algorithm, cases[i].algorithm);
+        if (choice.algorithm != MW_ALGORITHM_COUNT)
+            NEAR(choice.time_s, mw_cost_algorithm_s(&model, MW_ALL_REDUCE, choice.algorithm,
+                                                    cases[i].axis, cases[i].bytes));
     }
 }
 END_TEST
@@ -147,6 +230,7 @@ START_TEST(measured_collectives_replace_the_formula)
     NEAR(mw_cost_collective_s(&of_two, MW_ALL_REDUCE, 2, sqrt(1e9)), 50e-6);
     NEAR(mw_cost_collective_s(&of_two, MW_ALL_REDUCE, 2, 3e6), 1500e-6);
     NEAR(mw_cost_collective_s(&of_four, MW_ALL_REDUCE, 0, 1e6), 900e-6);
+    ck_assert_int_eq(mw_cost_choice(&of_four, MW_ALL_REDUCE, 0, 1e6).algorithm, MW_ALGORITHM_COUNT);
     /* Eight from four: the latency grows as 10 + 3 to 10 + 2 us, the volume as 7/8 to 3/4. */
     NEAR(mw_cost_collective_s(&of_eight, MW_ALL_REDUCE, 0, 1e6),
          8e-6 * 13 / 12 + 892e-6 * (7.0 / 8) / (3.0 / 4));
@@ -300,6 +384,8 @@ int main(void)
     TCase *tcase = tcase_create("cost");
     tcase_add_test(tcase, axes_take_the_links_they_cross);
     tcase_add_test(tcase, collectives_cost_what_the_formulas_say);
+    tcase_add_test(tcase, algorithms_cost_what_the_formulas_say);
+    tcase_add_test(tcase, the_fastest_algorithm_is_chosen);
     tcase_add_test(tcase, one_device_gets_no_more_of_the_network_than_it_can);
     tcase_add_test(tcase, measured_collectives_replace_the_formula);
     tcase_add_test(tcase, bandwidth_may_depend_on_the_devices);

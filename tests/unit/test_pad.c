@@ -345,6 +345,31 @@ START_TEST(what_is_beside_a_size_that_is_divided_is_not_padded)
 }
 END_TEST
 
+/* On four nodes of four, a batch that the four of a node divide is enough. */
+START_TEST(what_the_devices_of_a_node_divide_is_not_padded)
+{
+    for (int batch = 10; batch <= 16; batch++) {
+        MwArena *arena = mw_arena_new();
+        TestModel model =
+            test_model_new(mw_arena_printf(arena,
+                                           "model m {\n  input x: f32[%d, 8]\n"
+                                           "  weight w: f32[8, 4] = normal(1)\n"
+                                           "  train mean(tanh(x @ w)) with sgd(lr = 0.1)\n}\n",
+                                           batch),
+                           1, MW_PASS_update);
+        ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+        MwCluster cluster = test_cluster(4);
+        cluster.nodes = 4;
+        model.compilation.cluster = &cluster;
+        model.compilation.most_padding = 0.7;
+        ck_assert(mw_pass_pad(&model.compilation, model.diags));
+        ck_assert_int_eq(model.compilation.padding > 0, batch % 4 != 0);
+        test_model_free(&model);
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
 /* ---- Operators ---- */
 
 /* Operators on operands that are padded for 3 devices. Those on numbers alone, without attributes,
@@ -554,6 +579,7 @@ int main(void)
     tcase_add_loop_test(tests, padding_changes_no_number, 0, MW_COUNT(models));
     tcase_add_loop_test(tests, what_is_beside_a_size_that_is_divided_is_not_padded, 0,
                         MW_COUNT(companions));
+    tcase_add_test(tests, what_the_devices_of_a_node_divide_is_not_padded);
     tcase_add_loop_test(tests, an_operator_on_padded_operands_gives_the_same, 0, MW_COUNT(ops));
     tcase_add_test(tests, every_operator_with_something_in_the_column_has_a_case);
     suite_add_tcase(suite, tests);

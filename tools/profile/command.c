@@ -5,6 +5,7 @@
 #include "tools/argument.h"
 #include "tools/commands.h"
 #include "tools/profile/probe.h"
+#include "tools/ranks.h"
 
 #include "base/beside.h"
 #include "base/file.h"
@@ -14,17 +15,12 @@
 #include <argp.h>
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { MAX_RANKS = 256, STEPS = 12 };
-
-extern char **environ;
 
 typedef struct {
     MwArena *arena;
@@ -68,57 +64,17 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 /* ---- Running ---- */
 
-/* Runs `argv` with its standard output thrown away; false after an error. */
-static bool run_program(Profile *profile, char *const *argv)
-{
-    posix_spawn_file_actions_t actions;
-    pid_t child;
-    int status = 0;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-    int failed = posix_spawnp(&child, argv[0], &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed) {
-        mw_diag_error(profile->diags, mw_span_none(), "cannot start '%s': %s", argv[0],
-                      strerror(failed));
-        return false;
-    }
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        continue;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        return true;
-    mw_diag_error(profile->diags, mw_span_none(), "'%s' failed while it measured", argv[0]);
-    return false;
-}
-
-/* Ranks may outnumber cores, and root may start them, as in a container. */
-static void allow_mpirun(void)
-{
-    setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
-    if (geteuid() != 0)
-        return;
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
-}
-
 static bool run_plan(Profile *profile, char *plan, char *trace)
 {
-    MwArena *arena = profile->arena;
-    char *mpirun[] = {"mpirun",    "--oversubscribe",
-                      "--bind-to", "none",
-                      "-n",        mw_arena_printf(arena, "%d", profile->ranks)};
-    char *run[] = {mw_arena_strdup(arena, mw_beside_program(arena, "meshwright-run")),
-                   plan,
-                   "--steps",
-                   mw_arena_printf(arena, "%d", 1 + profile->steps), /* the first does not count */
-                   "--trace",
-                   trace,
-                   NULL};
-    char *argv[MW_COUNT(mpirun) + MW_COUNT(run)];
-    int argc = profile->ranks > 1 ? MW_COUNT(mpirun) : 0;
-    memcpy(argv, mpirun, sizeof mpirun);
-    memcpy(argv + argc, run, sizeof run);
-    return run_program(profile, argv);
+    const char *const run[] = {
+        mw_beside_program(profile->arena, "meshwright-run"),
+        plan,
+        "--steps",
+        mw_arena_printf(profile->arena, "%d", 1 + profile->steps), /* the first does not count */
+        "--trace",
+        trace,
+    };
+    return mw_ranks_run(profile->arena, profile->ranks, run, MW_COUNT(run), profile->diags);
 }
 
 /* Makes, runs and reads one probe, and adds what it measured to `cluster`. */
@@ -231,14 +187,6 @@ static void remove_folder(Profile *profile)
     rmdir(profile->folder);
 }
 
-static void warn_if_busy(Profile *profile)
-{
-    double load;
-    if (getloadavg(&load, 1) == 1 && load > 0.5)
-        mw_diag_warning(profile->diags, mw_span_none(),
-                        "this machine was busy already (load %.1f): the figures are too low", load);
-}
-
 /* Before everything is measured in vain. */
 static bool can_write(Profile *profile)
 {
@@ -264,8 +212,7 @@ static void profile_machine(Profile *profile)
                       strerror(errno));
         return;
     }
-    warn_if_busy(profile);
-    allow_mpirun();
+    mw_ranks_warn_if_busy(profile->diags);
     MwCluster cluster = empty_cluster(profile);
     if (measure_all(profile, &cluster))
         write_cluster(profile, &cluster);
