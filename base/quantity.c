@@ -31,6 +31,13 @@ const char *mw_seconds_text(MwArena *arena, double seconds)
     return is_no_time(seconds) ? "0" : quantity_text(arena, seconds, units, MW_COUNT(units));
 }
 
+const char *mw_duration_text(MwArena *arena, double seconds)
+{
+    static const QuantityUnit units[] = {{86400, "d"}, {3600, "h"}, {60, "min"}};
+    return seconds < 60 ? mw_seconds_text(arena, seconds)
+                        : quantity_text(arena, seconds, units, MW_COUNT(units));
+}
+
 const char *mw_seconds_difference_text(MwArena *arena, double seconds)
 {
     if (is_no_time(seconds))
@@ -43,4 +50,9 @@ const char *mw_bytes_text(MwArena *arena, double bytes)
 {
     static const QuantityUnit units[] = {{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
     return quantity_text(arena, bytes, units, MW_COUNT(units));
+}
+
+const char *mw_usd_text(MwArena *arena, double usd)
+{
+    return mw_arena_printf(arena, fabs(usd) >= 100 ? "%.0f USD" : "%.3g USD", usd);
 }

@@ -55,6 +55,7 @@ typedef struct {
     double capability; /* compute capability of a GPU, such as 8.0; 0: not known */
     /* processors (SMs) that each compute one tile of a product at a time; 0: one */
     int units;
+    double usd_per_h; /* price of a device for an hour; 0: not known, or that of nodes has it */
 } MwDeviceModel;
 
 /* Seconds of a collective in a group of `ways` devices, with all groups of that size busy at
@@ -82,6 +83,8 @@ typedef struct {
     const char *name;
     const char *backend; /* name of a row of base/backends.def */
     int nodes, devices_per_node;
+    double
+        node_usd_per_h; /* price of a node for an hour beside that of its devices; 0: not known */
     MwDeviceModel device;
     MwLink node_link;    /* zeros if a node is one device */
     MwLink network_link; /* zeros if the cluster is one node */
@@ -92,6 +95,13 @@ typedef struct {
 static inline int mw_cluster_devices(const MwCluster *cluster)
 {
     return cluster->nodes * cluster->devices_per_node;
+}
+
+/* The price of all of it for an hour, USD; 0: not known. */
+static inline double mw_cluster_usd_per_h(const MwCluster *cluster)
+{
+    return cluster->nodes * cluster->node_usd_per_h +
+           mw_cluster_devices(cluster) * cluster->device.usd_per_h;
 }
 
 #endif

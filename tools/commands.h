@@ -10,6 +10,9 @@
     COMMAND(plan, "plan a .graph file for a cluster")                                              \
     COMMAND(inspect, "show what a plan or executable does, and why")                               \
     COMMAND(explain, "explain why a value is sharded so, or why a layout is not taken")            \
+    COMMAND(sweep, "plan with many values of sizes, of figures of a cluster, and of options")      \
+    COMMAND(advise, "tell which cluster, and how many nodes of it, take least time or cost")       \
+    COMMAND(memory, "show what each way to save memory costs and gives")                           \
     COMMAND(diff, "show what two plans differ in")                                                 \
     COMMAND(trace, "tell where a run and its prediction differ")                                   \
     COMMAND(simulate, "simulate a plan on devices and links that are not here")                    \

@@ -19,6 +19,7 @@ enum {
     OPTION_MESH,
     OPTION_ROLES,
     OPTION_PIN,
+    OPTION_OBJECTIVE,
     OPTION_LAYERS,
     OPTION_MICRO_BATCHES,
     OPTION_STAGES,
@@ -80,6 +81,10 @@ static const struct argp_option plan_options[] = {
     {"pin", OPTION_PIN, "GLOB=SPEC", 0,
      "Pin the sharding of the values whose names match, as in 'layers.*.mlp.w1=[R, S1]'; "
      "GLOB=ring lets keys of attention go round the devices, 'GLOB=no ring' does not",
+     GROUP_PLAN},
+    {"objective", OPTION_OBJECTIVE, "time|cost", 0,
+     "Plan for the least time of a step on all devices, or for the least cost of it, by the prices "
+     "of the cluster file: on fewer nodes where that costs less (time)",
      GROUP_PLAN},
     {"layers", OPTION_LAYERS, "N", 0,
      "Cut the model into N layers, the units of stages (one for each iteration of its repeat)",
@@ -144,8 +149,7 @@ static void record(MwToolOptions *options, const struct argp_option *table, int 
     *at = option;
 }
 
-/* Whether plans record an option of that name. */
-static bool is_known(MwArena *arena, const char *name)
+bool mw_tool_option_is_known(MwArena *arena, const char *name)
 {
     const struct argp_option *const tables[] = {model_options, plan_options};
     for (int t = 0; t < MW_COUNT(tables); t++)
@@ -203,6 +207,9 @@ static MwType parse_precision(struct argp_state *state, const char *text)
 
 /* Names of MwRemat from MW_REMAT_NONE on. */
 static const char *const remat_names[] = {"none", "all"};
+
+/* Names of MwObjective. */
+static const char *const objective_names[] = {"time", "cost"};
 
 static MwPass parse_pass(struct argp_state *state, const char *name)
 {
@@ -318,6 +325,10 @@ static error_t parse_plan_option(int key, char *arg, struct argp_state *state)
     case OPTION_PIN:
         mw_vec_push(options->arena, &options->pins, arg);
         return 0;
+    case OPTION_OBJECTIVE:
+        options->objective = (MwObjective)mw_argument_choice(state, "objective", objective_names,
+                                                             MW_COUNT(objective_names), arg);
+        return 0;
     case OPTION_MEMORY:
         compile->memory_bytes = mw_argument_bytes(state, "amount of memory", arg);
         return 0;
@@ -428,7 +439,7 @@ bool mw_tool_options_take(MwToolOptions *options, const MwPlanCommand *command, 
     words[count++] = mw_arena_strdup(options->arena, "meshwright");
     for (int i = 0; i < command->option_count; i++) {
         const MwPlanOption *option = &command->options[i];
-        if (!is_known(options->arena, option->name)) {
+        if (!mw_tool_option_is_known(options->arena, option->name)) {
             mw_diag_error(diags, mw_span_none(),
                           "the plan was made with the option '%s', which this meshwright does not "
                           "have",
@@ -443,4 +454,37 @@ bool mw_tool_options_take(MwToolOptions *options, const MwPlanCommand *command, 
     options->model = NULL;
     parse(&plan_argp, options, count, words);
     return true;
+}
+
+/* A list of its own with the elements of one that others may add to. */
+#define COPY_LIST(arena, list)                                                                     \
+    ((list)->at = mw_arena_dup((arena), (list)->at, sizeof *(list)->at * (size_t)(list)->count),   \
+     (list)->capacity = (list)->count)
+
+static void copy_lists(MwToolOptions *options)
+{
+    COPY_LIST(options->arena, &options->defines);
+    COPY_LIST(options->arena, &options->pins);
+    COPY_LIST(options->arena, &options->asked);
+}
+
+void mw_tool_options_set(MwToolOptions *options, const char *name, const char *value)
+{
+    char *words[] = {mw_arena_strdup(options->arena, "meshwright"),
+                     mw_arena_strdup(options->arena, name), mw_arena_strdup(options->arena, value),
+                     NULL};
+    copy_lists(options);
+    parse(&plan_argp, options, MW_COUNT(words) - 1, words);
+}
+
+void mw_tool_options_define(MwToolOptions *options, const char *size, const char *value)
+{
+    copy_lists(options);
+    for (int i = 0; i < options->defines.count; i++) {
+        if (strcmp(options->defines.at[i].name, size) == 0) {
+            options->defines.at[i].value = value;
+            return;
+        }
+    }
+    mw_vec_push(options->arena, &options->defines, ((MwDefine){size, value}));
 }

@@ -19,6 +19,10 @@ typedef struct {
     void *own_input;        /* of their parser */
 } MwToolCommand;
 
+/* What is planned for: the least time of a step, or its least cost, for which devices may stay
+ * unused. */
+typedef enum { MW_OBJECTIVE_TIME, MW_OBJECTIVE_COST } MwObjective;
+
 /* `arena` is set before parsing; what is parsed lives there or in argv. */
 typedef struct {
     MwArena *arena;
@@ -28,7 +32,8 @@ typedef struct {
     const char *cluster;
     const char *backend;   /* NULL: that of the cluster */
     const char *cuda_arch; /* NULL: not given */
-    bool has_precision;    /* false: the model says it */
+    MwObjective objective;
+    bool has_precision; /* false: the model says it */
     MwType precision;
     MW_VEC(MwDefine) defines;
     MW_VEC(const char *) pins;
@@ -46,5 +51,14 @@ void mw_tool_options_parse(MwToolOptions *options, const MwToolCommand *command,
  * parsed. False after an error: this meshwright has no such option. Ends the process on values that
  * are wrong, of which plans hold none unless they were made for that. */
 bool mw_tool_options_take(MwToolOptions *options, const MwPlanCommand *command, MwDiags *diags);
+
+/* Whether there is an option of that name, as "--stages", that decides what is planned. */
+bool mw_tool_option_is_known(MwArena *arena, const char *name);
+/* Sets such an option to a value in place of the one that it has, in a copy of options that were
+ * parsed: `options` shares no list with others from then on. Ends the process on values that are
+ * wrong. */
+void mw_tool_options_set(MwToolOptions *options, const char *name, const char *value);
+/* Sets a size of the model likewise. */
+void mw_tool_options_define(MwToolOptions *options, const char *size, const char *value);
 
 #endif

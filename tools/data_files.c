@@ -7,6 +7,7 @@
 #include "tools/data_config.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,11 +50,14 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Appends the names of files that end so, in order, to none. */
 static void read_names(MwArena *arena, DIR *dir, const char *suffix, MwDataNames *names)
 {
     for (const struct dirent *file; (file = readdir(dir));)
         if (mw_text_ends_in(file->d_name, suffix))
             mw_vec_push(arena, names, mw_arena_strdup(arena, file->d_name));
+    if (names->count)
+        qsort(names->at, (size_t)names->count, sizeof *names->at, by_text);
 }
 
 MwDataNames mw_data_names(MwArena *arena, const MwDataKind *kind)
@@ -66,7 +70,24 @@ MwDataNames mw_data_names(MwArena *arena, const MwDataKind *kind)
         return names;
     read_names(arena, dir, kind->suffix, &names);
     closedir(dir);
-    if (names.count)
-        qsort(names.at, (size_t)names.count, sizeof *names.at, by_text);
     return names;
+}
+
+bool mw_data_paths(MwArena *arena, const MwDataKind *kind, const char *folder, MwDataNames *paths,
+                   MwDiags *diags)
+{
+    DIR *dir = opendir(folder);
+    if (!dir) {
+        mw_diag_error(diags, mw_span_none(), "cannot read the folder '%s': %s", folder,
+                      strerror(errno));
+        return false;
+    }
+    read_names(arena, dir, kind->suffix, paths);
+    closedir(dir);
+    for (int i = 0; i < paths->count; i++)
+        paths->at[i] = mw_arena_printf(arena, "%s/%s", folder, paths->at[i]);
+    if (paths->count == 0)
+        mw_diag_error(diags, mw_span_none(), "the folder '%s' has no %s files", folder,
+                      kind->suffix);
+    return paths->count > 0;
 }

@@ -3,7 +3,7 @@
 #ifndef MW_TOOLS_DATA_FILES_H
 #define MW_TOOLS_DATA_FILES_H
 
-#include "base/arena.h"
+#include "base/diag.h"
 #include "base/vec.h"
 
 typedef struct {
@@ -23,5 +23,9 @@ const char *mw_data_file(MwArena *arena, const MwDataKind *kind, const char *nam
 
 /* The names of all that come with meshwright, in order; none where its files are missing. */
 MwDataNames mw_data_names(MwArena *arena, const MwDataKind *kind);
+
+/* The paths of all files of the kind in a folder, in order. False after an error. */
+bool mw_data_paths(MwArena *arena, const MwDataKind *kind, const char *folder, MwDataNames *paths,
+                   MwDiags *diags);
 
 #endif

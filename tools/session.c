@@ -6,6 +6,7 @@
 #include "frontend/cluster/cluster.h"
 #include "ir/verify.h"
 #include "runtime/check/check.h"
+#include "tools/cheapest.h"
 #include "tools/data_files.h"
 #include "tools/output_name.h"
 
@@ -31,6 +32,14 @@ void mw_session_begin(MwSession *session, const MwToolCommand *command, int argc
     *session = (MwSession){.options = {.arena = arena}, .diags = mw_diags_new(arena)};
     session->compilation.arena = arena;
     mw_tool_options_parse(&session->options, command, argc, argv);
+    use_options(session);
+}
+
+void mw_session_begin_with(MwSession *session, const MwToolOptions *options)
+{
+    MwArena *arena = mw_arena_new();
+    *session = (MwSession){.options = *options, .diags = mw_diags_new(arena)};
+    session->options.arena = session->compilation.arena = arena;
     use_options(session);
 }
 
@@ -95,12 +104,16 @@ bool mw_session_run_passes(MwSession *session)
 const MwPlan *mw_session_plan_with(MwSession *session, const MwCompileOptions *options,
                                    MwDiags *diags)
 {
-    const MwPlanRequest request = {.graph = session->compilation.graph,
-                                   .source = session->options.model,
-                                   .command = session->command,
-                                   .cluster = session->compilation.cluster,
-                                   .options = options,
-                                   .pipeline = &session->options.pipeline};
+    MwPlanRequest request = {.graph = session->compilation.graph,
+                             .source = session->options.model,
+                             .command = session->command,
+                             .cluster = session->compilation.cluster,
+                             .options = options,
+                             .pipeline = &session->options.pipeline};
+    if (session->options.objective == MW_OBJECTIVE_COST)
+        request.cluster = mw_cheapest_cluster(session->options.arena, &request, diags);
+    if (!request.cluster)
+        return NULL;
     return mw_plan_model(session->options.arena, &request, diags).plan;
 }
 

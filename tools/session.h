@@ -20,6 +20,9 @@ typedef struct {
 void mw_session_begin(MwSession *session, const MwToolCommand *command, int argc, char **argv);
 /* Takes the model and the options of a command that made a plan (mw_tool_options_take). */
 bool mw_session_take(MwSession *session, const MwPlanCommand *command);
+/* Begins a session with options that were parsed, in an arena of its own, so that it may run beside
+ * others that have copies of the same options. The caller ends it by freeing options.arena. */
+void mw_session_begin_with(MwSession *session, const MwToolOptions *options);
 /* Shows what went wrong, if anything did, frees everything, and gives the exit status. */
 int mw_session_end(MwSession *session);
 

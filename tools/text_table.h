@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-enum { MW_TEXT_TABLE_MAX_COLUMNS = 10 };
+enum { MW_TEXT_TABLE_MAX_COLUMNS = 24 };
 
 typedef struct {
     const char *cells[MW_TEXT_TABLE_MAX_COLUMNS]; /* none is NULL */

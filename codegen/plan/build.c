@@ -523,6 +523,8 @@ MwPlan *mw_plan_build(MwCompilation *compilation, const char *source, MwDiags *d
                        .device_bytes = mw_device_bytes(compilation),
                        .model_flops = compilation->model_flops,
                        .model_peak_s = compilation->model_peak_s,
+                       .has_price = mw_cluster_usd_per_h(compilation->cluster) > 0,
+                       .usd_per_h = mw_cluster_usd_per_h(compilation->cluster),
                        .meshes = MW_NEW(arena, MwPlanMesh, staging->mesh_count),
                        .mesh_count = staging->mesh_count,
                        .stages = MW_NEW(arena, MwPlanStage, staging->stage_count),

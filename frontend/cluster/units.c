@@ -44,12 +44,14 @@ static const Unit units[] = {
     {MW_QUANTITY_FLOPS_PER_S, "GFLOP/s", 1e9, true},
     {MW_QUANTITY_FLOPS_PER_S, "TFLOP/s", 1e12, true},
     {MW_QUANTITY_FLOPS_PER_S, "PFLOP/s", 1e15, true},
+    {MW_QUANTITY_USD_PER_H, "USD/h", 1, true},
 };
 
 const char *mw_quantity_name(MwQuantity quantity)
 {
     static const char *const names[MW_QUANTITY_COUNT] = {
-        "a plain number", "bytes", "time", "bytes per second", "FLOPs", "FLOPs per second"};
+        "a plain number",   "bytes", "time", "bytes per second", "FLOPs",
+        "FLOPs per second", "price"};
     return names[quantity];
 }
 

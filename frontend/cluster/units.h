@@ -13,6 +13,7 @@ typedef enum {
     MW_QUANTITY_BYTES_PER_S,
     MW_QUANTITY_FLOPS,
     MW_QUANTITY_FLOPS_PER_S,
+    MW_QUANTITY_USD_PER_H, /* the currency may be any, if it is one for all that is compared */
     MW_QUANTITY_COUNT
 } MwQuantity;
 

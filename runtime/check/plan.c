@@ -95,6 +95,8 @@ void mw_check_plan(const MwCheck *check)
     if (!mw_check_is_amount(plan->step_s) || !mw_check_is_amount(plan->model_flops) ||
         !mw_check_is_amount(plan->model_peak_s))
         mw_check_error(check, "its predicted times and work are no numbers from 0 on");
+    if (plan->has_price && !mw_check_is_amount(plan->usd_per_h))
+        mw_check_error(check, "its price is no number from 0 on");
     int64_t ranks = 0;
     for (int i = 0; i < plan->mesh_count; i++) {
         const MwPlanMesh *mesh = &plan->meshes[i];

@@ -302,6 +302,7 @@ static const MwPlanField plan_fields[] = {
     FIELD("device_bytes", size, device_bytes),
     FIELD("model_flops", number, model_flops),
     FIELD("model_peak_s", number, model_peak_s),
+    FIELD("usd_per_h", number, usd_per_h, PRESENT(has_price)),
 };
 static const MwPlanPart plan_parts[] = {
     ONE(command, command_record),

@@ -367,6 +367,8 @@ typedef struct {
     /* of products, convolutions and attention in a step, without recomputation */
     double model_flops;
     double model_peak_s; /* their time on one device at the rates of its datasheet; 0: not known */
+    bool has_price;
+    double usd_per_h; /* price of the cluster, by its file */
     MwPlanCommand command;
     MwPlanKernel *kernels;
     int kernel_count;

@@ -164,6 +164,11 @@ START_TEST(times_have_three_digits_and_their_unit)
     ck_assert_str_eq(mw_seconds_text(arena, 12.3456e-3), "12.3 ms");
     ck_assert_str_eq(mw_seconds_text(arena, 1e-11), "0.01 ns");
     ck_assert_str_eq(mw_seconds_text(arena, 1e-18), "0");
+    ck_assert_str_eq(mw_duration_text(arena, 30), "30 s");
+    ck_assert_str_eq(mw_duration_text(arena, 90), "1.50 min");
+    ck_assert_str_eq(mw_duration_text(arena, 86400 * 45.6), "45.6 d");
+    ck_assert_str_eq(mw_usd_text(arena, 0.0012345), "0.00123 USD");
+    ck_assert_str_eq(mw_usd_text(arena, 12345.6), "12346 USD");
     ck_assert_str_eq(mw_seconds_difference_text(arena, -480e-9), "-480 ns");
     ck_assert_str_eq(mw_seconds_difference_text(arena, -1e-18), "+0");
     mw_arena_free(&arena);

@@ -2,6 +2,7 @@
 /* frontend/cluster: what is read, what is refused and where, and that printing reads back. */
 #include "base/file.h"
 #include "frontend/cluster/cluster.h"
+#include "frontend/cluster/figure.h"
 #include "frontend/cluster/print.h"
 #include "frontend/cluster/read.h"
 #include "frontend/cluster/units.h"
@@ -52,6 +53,7 @@ START_TEST(a_file_gives_its_figures)
                   "  backend = cuda # NCCL\n"
                   "  nodes = 4\n"
                   "  devices_per_node=8\n"
+                  "  node_price = 3 USD/h\n"
                   "  device {\n"
                   "    memory = 16GiB\n"
                   "    bandwidth = [1 MiB: 2 TB/s,\n"
@@ -59,6 +61,7 @@ START_TEST(a_file_gives_its_figures)
                   "    vector = 15.7 TFLOP/s\n"
                   "    launch = 4.5 us\n"
                   "    capability = 7.5\n"
+                  "    price = 1.25 USD/h\n"
                   "    units = 80\n"
                   "    attention = [1e6 FLOP: 1 TFLOP/s, 2 GFLOP: 50 TFLOP/s]\n"
                   "    gemm f32 { peak = 15.7 TFLOP/s\n sizes = [1, 8]\n"
@@ -86,6 +89,9 @@ START_TEST(a_file_gives_its_figures)
     ck_assert_double_eq(c->device.launch_s, 4.5e-6);
     ck_assert_int_eq(c->device.units, 80);
     ck_assert_double_eq(c->device.capability, 7.5);
+    ck_assert_double_eq(c->device.usd_per_h, 1.25);
+    ck_assert_double_eq(c->node_usd_per_h, 3);
+    ck_assert_double_eq(mw_cluster_usd_per_h(c), 4 * 3 + 32 * 1.25);
     ck_assert_double_eq(c->device.attention_flops.points[1].at, 2e9);
     ck_assert_int_eq(c->device.attention_grad_flops.count, 0);
     ck_assert_double_eq(c->device.gemm[MW_F32].peak_flops, 15.7e12);
@@ -170,6 +176,7 @@ START_TEST(mistakes_in_sections_are_named)
         {"device", "gemm f32 { peak = 1 TFLOP/s\n rate = 2 TFLOP/s }",
          "the rate achieved is above the peak"},
         {"node", "bandwidth = 25 Gbps", "did you mean 'Gb/s'?"},
+        {"device", "price = 3", "a unit of price must follow: USD/h"},
         {"node", "all_reduce = 3 us",
          "a measured collective names its devices: all_reduce 8 = ..."},
         {"node", "all_reduce 1 = 3 us", "a collective needs at least two devices"},
@@ -407,6 +414,77 @@ START_TEST(quantities_print_in_their_largest_unit)
 }
 END_TEST
 
+/* Sets a figure of the cluster; the messages. */
+static const char *set_figure(Read *read, const char *path, const char *value)
+{
+    MwSource *source = MW_NEW(read->arena, MwSource, 1);
+    const MwClusterFigure *figure = mw_cluster_figure(read->arena, path);
+    ck_assert_ptr_nonnull(figure);
+    *source = (MwSource){"v", value, strlen(value)};
+    read->diags = mw_diags_new(read->arena);
+    if (mw_cluster_figure_set(read->arena, read->cluster, figure, source, read->diags))
+        mw_cluster_figures_agree(read->arena, read->cluster, read->diags);
+    return messages(read);
+}
+
+static const char two_nodes[] =
+    "cluster pair {\n backend = cpu\n nodes = 2\n devices_per_node = 4\n" DEVICE
+    "node { latency = 1 us, bandwidth = [2: 4 GB/s, 4: 8 GB/s], all_reduce 2 = 5 us }\n"
+    "network { latency = 4 us, bandwidth = 1 GB/s, all_reduce 2 = 9 us } }\n";
+
+START_TEST(figures_are_set_by_their_paths)
+{
+    Read read = read_text(two_nodes);
+    MwCluster before = *read.cluster;
+    const MwCluster *now = read.cluster;
+    ck_assert_str_eq(set_figure(&read, "nodes", "2x"), "");
+    ck_assert_int_eq(now->nodes, 4);
+    ck_assert_str_eq(set_figure(&read, "nodes", "16"), "");
+    ck_assert_int_eq(now->nodes, 16);
+    ck_assert_str_eq(set_figure(&read, "device.memory", "1.5x"), "");
+    ck_assert_int_eq(now->device.memory_bytes, 1500000000);
+    ck_assert_str_eq(set_figure(&read, "device.gemm.f32.rate", "0.5x"), "");
+    ck_assert_double_eq(now->device.gemm[MW_F32].rate_flops, 5e8);
+    ck_assert_str_eq(set_figure(&read, "device.gemm.bf16.rate", "7 TFLOP/s"), "");
+    ck_assert_double_eq(now->device.gemm[MW_BF16].rate_flops, 7e12);
+    ck_assert_str_eq(set_figure(&read, "links.node.bandwidth", "2x"), "");
+    ck_assert_double_eq(now->node_link.bandwidth.points[0].value, 8e9);
+    ck_assert_double_eq(now->node_link.bandwidth.points[1].value, 16e9);
+    ck_assert_double_eq(before.node_link.bandwidth.points[1].value, 8e9); /* not that of copies */
+    ck_assert_int_eq(now->node_link.measured_count, 0);
+    ck_assert_int_eq(now->network_link.measured_count, 1);
+    mw_arena_free(&read.arena);
+}
+END_TEST
+
+START_TEST(figures_that_cannot_be_are_refused)
+{
+    static const struct {
+        const char *path, *value, *message;
+    } cases[] = {
+        {"nodes", "0.25x", "v:1:1: error: 0.25 times nodes, which is 2, is no whole number"},
+        {"nodes", "1000000", "more than 1048576 devices"},
+        {"device.memory", "1e-12x", "is not between one byte and 2^53"},
+        {"device.memory", "3 GB/s", "v:1:3: error: 'GB/s' is no unit of bytes"},
+        {"device.memory", "3", "a unit of bytes must follow"},
+        {"network.device_bandwidth", "2x", "does not say 'network.device_bandwidth'"},
+        {"network.latency", "2 us 3", "v:1:6: error: expected the end of the value"},
+        {"network.latency", "-1x", "must be greater than zero"},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        Read read = read_text(two_nodes);
+        const char *text = set_figure(&read, cases[i].path, cases[i].value);
+        ck_assert_msg(strstr(text, cases[i].message), "%s: %s", cases[i].message, text);
+        mw_arena_free(&read.arena);
+    }
+    static const char *const none[] = {"backend", "device.bandwith", "device", "links.nodes", ""};
+    MwArena *arena = mw_arena_new();
+    for (int i = 0; i < MW_COUNT(none); i++)
+        ck_assert_ptr_null(mw_cluster_figure(arena, none[i]));
+    mw_arena_free(&arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cluster");
@@ -421,6 +499,8 @@ int main(void)
     tcase_add_test(tcase, a_file_like_another_changes_some_figures);
     tcase_add_test(tcase, local_ranks_share_the_machine);
     tcase_add_test(tcase, quantities_print_in_their_largest_unit);
+    tcase_add_test(tcase, figures_are_set_by_their_paths);
+    tcase_add_test(tcase, figures_that_cannot_be_are_refused);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

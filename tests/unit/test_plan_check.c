@@ -68,6 +68,7 @@ BREAK(no_micro_batches, good->plan->micro_batches = 0)
 BREAK(more_ranks, good->plan->rank_count = 3)
 BREAK(step_time, good->plan->step_s = INFINITY)
 BREAK(model_work, good->plan->model_flops = -1)
+BREAK(price, good->plan->has_price = true; good->plan->usd_per_h = -1)
 BREAK(shifted_mesh, good->mesh->first_rank = 1)
 BREAK(huge_mesh, good->mesh->shape = ((MwMeshShape){3, {1 << 20, 1 << 20, 1 << 20}}))
 BREAK(no_axes, good->mesh->shape.axis_count = 0)
@@ -325,6 +326,7 @@ static const struct {
     {more_ranks, "plan: it is for 3 ranks; its meshes have 2"},
     {step_time, "plan: its predicted times and work are no numbers from 0 on"},
     {model_work, "plan: its predicted times and work are no numbers from 0 on"},
+    {price, "plan: its price is no number from 0 on"},
     {shifted_mesh, "mesh 0 begins at rank 1"},
     {huge_mesh, "its meshes have 1152921504606846976"},
     {no_axes, "mesh 0 has no valid shape"},

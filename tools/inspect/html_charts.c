@@ -12,19 +12,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Lengths in pixels: of a chart, and of what lies around it. */
-enum { WIDTH = 960, LEFT = 92, RIGHT = 16, TOP = 12, BOTTOM = 40 };
+enum {
+    WIDTH = MW_CHART_WIDTH,
+    LEFT = MW_CHART_LEFT,
+    RIGHT = MW_CHART_RIGHT,
+    TOP = MW_CHART_TOP,
+    BOTTOM = MW_CHART_BOTTOM
+};
+/* Heights in pixels. */
 enum { MEMORY_HEIGHT = 220, ROOFLINE_HEIGHT = 420 };
 /* A task has its name and a line where there are so few. */
 enum { MOST_NAMED_TASKS = 48, LETTER = 7 };
-
-static void begin_chart(MwText *out, const char *kind, int height)
-{
-    mw_text_printf(out,
-                   "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"chart %s\" width=\"%d\" "
-                   "height=\"%d\" viewBox=\"0 0 %d %d\">\n",
-                   kind, WIDTH, height, WIDTH, height);
-}
 
 /* ---- Memory ---- */
 
@@ -143,7 +141,7 @@ void mw_inspect_html_memory(MwText *out, const MwPlan *plan, const MwPlanMesh *m
         return;
     mw_text_add(out, "<h2>memory over a step</h2>\n");
     describe_memory(out, &memory);
-    begin_chart(out, "memory", MEMORY_HEIGHT);
+    mw_chart_begin(out, "memory", MEMORY_HEIGHT);
     add_area(out, &memory);
     add_tasks(out, &memory);
     mw_chart_line(out, "ceiling", (double[]){LEFT, top}, (double[]){WIDTH - RIGHT, top});
@@ -156,7 +154,7 @@ void mw_inspect_html_memory(MwText *out, const MwPlan *plan, const MwPlanMesh *m
     }
     mw_chart_label(out, WIDTH - RIGHT, MEMORY_HEIGHT - 8, "end",
                    mw_seconds_text(out->arena, memory.step_s));
-    mw_text_add(out, "</svg>\n");
+    mw_chart_end(out);
 }
 
 /* ---- Roofline ---- */
@@ -337,10 +335,10 @@ void mw_inspect_html_roofline(MwText *out, const MwPlan *plan, const MwPlanMesh 
                    "at one names it.</p>\n",
                    rate_text(out->arena, mesh->flops_per_s),
                    mw_bytes_text(out->arena, mesh->bytes_per_s));
-    begin_chart(out, "roofline", ROOFLINE_HEIGHT);
+    mw_chart_begin(out, "roofline", ROOFLINE_HEIGHT);
     add_axes(out, &roofline);
     add_ceilings(out, &roofline);
     for (int i = 0; i < roofline.points.count; i++)
         add_point(out, &roofline, &roofline.points.at[i], mesh->costs.step_s);
-    mw_text_add(out, "</svg>\n");
+    mw_chart_end(out);
 }

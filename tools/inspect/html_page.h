@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Elements of the page of `inspect --format html`. */
+/* Elements of the pages of `--format html`. */
 #ifndef MW_TOOLS_INSPECT_HTML_PAGE_H
 #define MW_TOOLS_INSPECT_HTML_PAGE_H
 
@@ -7,6 +7,10 @@
 
 /* Adds `text` with the characters that HTML reserves escaped. */
 void mw_html_escaped(MwText *out, const char *text);
+
+/* What a page begins with, its title among it, and ends with: a script that sorts its tables. */
+void mw_html_begin(MwText *out, const char *title);
+void mw_html_end(MwText *out);
 
 /* A table with its title and headings; rows are to follow, then its end. */
 void mw_html_table(MwText *out, const char *title, const char *const *headings, int count);

@@ -257,6 +257,11 @@ static void put_summary(MwJson *json, const MwPlan *plan)
     mw_json_field_int(json, "device_bytes", plan->device_bytes);
     mw_json_field_double(json, "model_flops", plan->model_flops);
     mw_json_field_double(json, "model_peak_s", plan->model_peak_s);
+    if (!plan->has_price)
+        return;
+    mw_json_field_double(json, "usd_per_h", plan->usd_per_h);
+    mw_json_field_double(json, "usd_per_step", mw_inspect_step_usd(plan));
+    mw_json_field_double(json, "usd_per_million_samples", 1e6 * mw_inspect_sample_usd(plan));
 }
 
 void mw_inspect_json(MwText *text, const MwPlan *plan)

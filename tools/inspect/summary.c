@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { SECONDS_PER_HOUR = 3600 };
+
 static void add_line(MwText *text, const char *title, const char *what)
 {
     mw_text_printf(text, "  %-14s%s\n", title, what);
@@ -101,39 +103,59 @@ static const char *step_text(MwArena *arena, const MwPlan *plan)
                            mw_seconds_text(arena, communication_s));
 }
 
-/* Tokens or samples of a step, as a run counts them; 0: no input is a part of the batch. */
-static double batch_of(const MwPlan *plan, const char **unit)
+MwInspectBatch mw_inspect_batch(const MwPlan *plan)
 {
-    double samples = 0;
-    *unit = "samples";
+    MwInspectBatch batch = {0};
     for (int m = 0; m < plan->mesh_count; m++) {
         for (int i = 0; i < plan->meshes[m].input_count; i++) {
             const MwPlanInput *input = &plan->meshes[m].inputs[i];
-            if (strcmp(input->name, "tokens") == 0) {
-                *unit = "tokens";
-                return (double)mw_tensor_elements(&input->global);
-            }
+            if (strcmp(input->name, "tokens") == 0)
+                batch.tokens = (double)mw_tensor_elements(&input->global);
             if (!input->whole && input->global.rank > 0)
-                samples = (double)input->global.dim[0];
+                batch.samples = (double)input->global.dim[0];
         }
     }
-    return samples;
+    return batch;
 }
 
-/* A number of a rate to four digits, and without an exponent. */
-static const char *rate_text(MwArena *arena, double rate)
+const char *mw_inspect_rate(MwArena *arena, double rate)
 {
     const double unit = rate > 0 ? pow(10, floor(log10(rate)) - 3) : 1;
     return mw_arena_printf(arena, "%.*f", unit < 1 ? (int)ceil(-log10(unit)) : 0,
                            round(rate / unit) * unit);
 }
 
+double mw_inspect_step_usd(const MwPlan *plan)
+{
+    return plan->has_price ? plan->step_s / SECONDS_PER_HOUR * plan->usd_per_h : 0;
+}
+
+double mw_inspect_sample_usd(const MwPlan *plan)
+{
+    const MwInspectBatch batch = mw_inspect_batch(plan);
+    return batch.samples > 0 ? mw_inspect_step_usd(plan) / batch.samples : 0;
+}
+
+const char *mw_inspect_cost(MwArena *arena, const MwPlan *plan)
+{
+    MwText text = {.arena = arena};
+    mw_text_printf(&text, "%s a step", mw_usd_text(arena, mw_inspect_step_usd(plan)));
+    if (mw_inspect_sample_usd(plan) > 0)
+        mw_text_printf(&text, ", %s a million samples",
+                       mw_usd_text(arena, 1e6 * mw_inspect_sample_usd(plan)));
+    mw_text_printf(&text, ", at %s/h", mw_usd_text(arena, plan->usd_per_h));
+    return text.at;
+}
+
 static const char *speed_text(MwArena *arena, const MwPlan *plan)
 {
     MwText text = {.arena = arena};
-    const char *unit;
-    const double batch = batch_of(plan, &unit), devices = plan->rank_count;
-    mw_text_printf(&text, "%s %s/s", rate_text(arena, batch / plan->step_s), unit);
+    const MwInspectBatch batch = mw_inspect_batch(plan);
+    const double devices = plan->rank_count;
+    if (batch.tokens > 0)
+        mw_text_printf(&text, "%s tokens/s", mw_inspect_rate(arena, batch.tokens / plan->step_s));
+    else
+        mw_text_printf(&text, "%s samples/s", mw_inspect_rate(arena, batch.samples / plan->step_s));
     if (plan->model_flops > 0)
         mw_text_printf(&text, ", %.3g TFLOP/s per device",
                        1e-12 * plan->model_flops / (plan->step_s * devices));
@@ -181,6 +203,8 @@ void mw_inspect_summary(MwText *text, const MwPlan *plan)
     add_line(text, "step", step_text(arena, plan));
     if (plan->step_s > 0)
         add_line(text, "speed", speed_text(arena, plan));
+    if (plan->has_price)
+        add_line(text, "cost", mw_inspect_cost(arena, plan));
     add_line(text, "optimality", gap_text(arena, plan));
     if (next)
         add_line(text, "next best", next);
