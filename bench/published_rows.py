@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The rows of published.toml, and the step that each was published to take.
 
-A column gives that step as a rate, rounded to the digits that were printed, so it leaves an
-interval. The step is the middle of what all columns of a row leave in common; where nothing is
+A column gives that step as a time or a rate, rounded to the digits that were printed, so it leaves
+an interval. The step is the middle of what all columns of a row leave in common; where nothing is
 left, a figure was copied wrongly.
 
+    step_s      seconds
+    increase    by how many percent the run of `than_s` seconds has more throughput
+    days        that 300e9 tokens take
+    tokens_s    tokens/s of a GPU
     tflops      TFLOP/s of a GPU, by the FLOPs of the group
     percent     the same, of the peak
+    hfu         the same, by the FLOPs of the group's `hardware`
     petaflops   PFLOP/s of all GPUs"""
 import decimal
 import math
@@ -16,19 +21,50 @@ import tomllib
 TABLE = pathlib.Path(__file__).resolve().parent / "published.toml"
 
 
+def gpt_flops(row, attention):
+    """FLOPs of a step of a GPT, in which the products of attention count `attention` times:
+    Korthikanti et al. 2022, appendix A."""
+    layers, width, seq, vocab = (row[name] for name in ("layers", "width", "seq", "vocab"))
+    return (72 * row["batch"] * seq * layers * width ** 2
+            * (1 + attention * seq / (6 * width) + vocab / (12 * layers * width)))
+
+
 def recomputed_flops(row):
-    """FLOPs of a step of a GPT of which every layer is computed again: Narayanan et al. 2021,
-    equation 3."""
+    """The same where every layer is computed again: Narayanan et al. 2021, equation 3."""
     layers, width, seq, vocab = (row[name] for name in ("layers", "width", "seq", "vocab"))
     return (96 * row["batch"] * seq * layers * width ** 2
             * (1 + seq / (6 * width) + vocab / (16 * layers * width)))
 
 
-FLOPS = {"recomputed": recomputed_flops}
-# What a column is in FLOP/s of all GPUs.
-COLUMNS = {"tflops": lambda row: row["gpus"] * 1e12,
-           "percent": lambda row: row["gpus"] * row["peak_tflops"] * 1e10,
-           "petaflops": lambda row: 1e15}
+def llama_flops(row):
+    """FLOPs of a step of a Llama, 6 of each parameter for a token and those of attention."""
+    layers, width, seq = row["layers"], row["width"], row["seq"]
+    narrow = 2 * width * row["kv_heads"] * width // row["heads"]  # of keys and values
+    layer = 2 * width ** 2 + narrow + 3 * width * row["hidden"] + 2 * width
+    parameters = layers * layer + 2 * row["vocab"] * width + width
+    return row["batch"] * seq * (6 * parameters + 12 * layers * width * seq)
+
+
+FLOPS = {"model": lambda row: gpt_flops(row, 1), "selective": lambda row: gpt_flops(row, 2),
+         "recomputed": recomputed_flops, "llama": llama_flops}
+
+
+def flops_s(row, flops_per_s, kind="flops"):
+    """Seconds of a step by FLOP/s of one GPU."""
+    return FLOPS[row[kind]](row) / (row["gpus"] * flops_per_s)
+
+
+# Seconds of a step by the value of a column.
+COLUMNS = {
+    "step_s": lambda row, value: value,
+    "increase": lambda row, value: float(row["than_s"]) * (1 + value / 100),
+    "days": lambda row, value: value * 86400 * row["batch"] * row["seq"] / 300e9,
+    "tokens_s": lambda row, value: row["batch"] * row["seq"] / (row["gpus"] * value),
+    "tflops": lambda row, value: flops_s(row, value * 1e12),
+    "percent": lambda row, value: flops_s(row, value * row["peak_tflops"] * 1e10),
+    "hfu": lambda row, value: flops_s(row, value * row["peak_tflops"] * 1e10, "hardware"),
+    "petaflops": lambda row, value: flops_s(row, value * 1e15 / row["gpus"]),
+}
 
 
 def interval(figure):
@@ -40,8 +76,7 @@ def interval(figure):
 
 def published_s(row):
     """Seconds of a step, which all columns of a row agree on."""
-    flops = FLOPS[row["flops"]](row)
-    ends = [sorted(flops / (COLUMNS[name](row) * end) for end in interval(row[name]))
+    ends = [sorted(COLUMNS[name](row, end) for end in interval(row[name]))
             for name in COLUMNS if name in row]
     least, most = max(end[0] for end in ends), min(end[1] for end in ends)
     if len(ends) < 2:
