@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The rows of published.toml, and the step that each was published to take.
 
-What is measured is a step, or a layer or a product by itself, as the `measures` of the group say.
-A column gives that time as a time or a rate, rounded to the digits that were printed, so it leaves
-an interval. The time is the middle of what all columns of a row leave in common; where nothing is
-left, a figure was copied wrongly.
+A row is of a step, or by the `measures` of its group of a layer or a product, or of the bytes that
+a layer keeps for its backward pass, which a formula gives. A column gives a time as a time or a
+rate, rounded to the digits that were printed, so it leaves an interval. The time is the middle of
+what all columns of a row leave in common; where nothing is left, a figure was copied wrongly.
 
     step_s      seconds
     increase    by how many percent the run of `than_s` seconds has more throughput
@@ -72,6 +72,11 @@ COLUMNS = {
 }
 
 
+# Bytes that a layer keeps of a sample: Korthikanti et al. 2022, table 2.
+KEPT = {"sequence, selective": lambda row: 34 * row["seq"] * row["width"] / row["tensor"],
+        "full": lambda row: 2 * row["seq"] * row["width"]}
+
+
 def interval(figure):
     """What rounds to a figure: its least and its most."""
     exponent = decimal.Decimal(figure).as_tuple().exponent
@@ -80,7 +85,7 @@ def interval(figure):
 
 
 def published_s(row):
-    """Seconds of a step, which all columns of a row agree on."""
+    """The seconds that all columns of a row agree on."""
     ends = [sorted(COLUMNS[name](row, end) for end in interval(row[name]))
             for name in COLUMNS if name in row]
     least, most = max(end[0] for end in ends), min(end[1] for end in ends)
@@ -92,12 +97,15 @@ def published_s(row):
 
 
 def read(path=TABLE):
-    """All rows, each with what its group says of all; `step` is the published step in seconds."""
+    """All rows, each with what its group says of all; `published` is in seconds or bytes."""
     rows = []
     for group in tomllib.loads(path.read_text(), parse_float=decimal.Decimal)["group"]:
         for cells in group["rows"]:
             row = {**group, **group["sizes"], **dict(zip(group["columns"], cells, strict=True))}
             row["label"] = f"{group['name']} {row['name']}"
-            row["step"] = published_s(row)
+            if row.get("measures") == "bytes":
+                row["published"] = row["micro"] * KEPT[row["formula"]](row)
+            else:
+                row["published"] = published_s(row)
             rows.append({**row, "group": group["name"]})
     return rows
