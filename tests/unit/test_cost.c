@@ -274,6 +274,12 @@ START_TEST(work_costs_what_the_formulas_say)
         {{MW_WORK_GEMM, MW_F16, .m = 1280, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 2097152 / 8e11},
         {{MW_WORK_GEMM, MW_BF16, .m = 1280, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 2097152 / 8e11},
         {{MW_WORK_GEMM, MW_BF16, .m = 1281, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 4194304 / 8e11},
+        /* With memory traffic of 1e5 / 1e11 beside it, of which part overlaps; on the table the
+         * greater of both. */
+        {{MW_WORK_GEMM, MW_BF16, .bytes = 1e5, .m = 1280, .n = 1280, .k = 64, .batch = 1},
+         1e-6 + sqrt(2.62144e-6 * 2.62144e-6 + 1e-12)},
+        {{MW_WORK_GEMM, MW_F32, .bytes = 1e6, .m = 64, .n = 64, .k = 16, .batch = 1},
+         1e-6 + 131072 / 4e9},
         {{MW_WORK_GEMM, MW_I32, .m = 16, .n = 16, .k = 16, .batch = 1}, 1e-6 + 8192 / 1e9},
         {{MW_WORK_ATTENTION, MW_F32, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
          1e-6 + 8e7 / 20e9},
