@@ -48,10 +48,11 @@ static bool backward_follows(const MwStaging *staging, int stage)
 MwFlight mw_staging_flight(const MwStaging *staging, int stage)
 {
     int mesh = mw_staging_mesh(staging, stage), chunk = stage / staging->mesh_count;
+    const int chunks = mw_staging_chunks(staging, mesh);
     MwFlight flight = {.micro_batches = staging->micro_batches,
-                       .shares_update = staging->schedule->chunks > 1,
-                       .is_sequential = staging->schedule->chunks == 1 &&
-                                        is_sequential(&staging->schedule->meshes[mesh]),
+                       .shares_update = chunks > 1,
+                       .is_sequential =
+                           chunks == 1 && is_sequential(&staging->schedule->meshes[mesh]),
                        .backward_follows = backward_follows(staging, stage)};
     for (int from = 0; from < MW_PHASE_COUNT; from++)
         for (int to = 0; to < MW_PHASE_COUNT; to++) {

@@ -230,7 +230,7 @@ typedef struct {
 /* The stage that is number `i` on the mesh. */
 static int stage_of(const Submesh *submesh, const MwCompilation *compilation, int i)
 {
-    return submesh->mesh + i * compilation->staging.mesh_count;
+    return mw_staging_stage_at(&compilation->staging, submesh->mesh, i);
 }
 
 /* Stages on one mesh share its memory in equal parts. */
@@ -246,8 +246,9 @@ static StageAttempt attempt_of(MwArena *arena, const MwCompilation *compilation,
                           .graph = compilation->stages[stage].graph,
                           .mesh = mesh,
                           .flight = flight,
-                          .memory_bytes = mw_memory_bytes(compilation) * staging->mesh_count /
-                                          staging->stage_count,
+                          .memory_bytes =
+                              mw_memory_bytes(compilation) /
+                              mw_staging_chunks(staging, mw_staging_mesh(staging, stage)),
                           .diags = mw_diags_new(arena)};
 }
 
@@ -383,7 +384,7 @@ static Submesh submesh_of(const MwCompilation *compilation, int mesh)
     const MwStaging *staging = &compilation->staging;
     Submesh submesh = {.arena = mw_arena_new_within(compilation->arena),
                        .mesh = mesh,
-                       .stage_count = staging->stage_count / staging->mesh_count};
+                       .stage_count = mw_staging_chunks(staging, mesh)};
     submesh.meshes = choose_meshes(submesh.arena, compilation, mesh);
     submesh.candidates = MW_NEW(submesh.arena, MeshAttempt, submesh.meshes.count);
     for (int i = 0; i < submesh.stage_count; i++)

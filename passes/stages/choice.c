@@ -190,7 +190,8 @@ static MwStageLayout layout_of(const ChoiceSearch *c, const MwStagePlan *plan)
         layout.stages[i] = stage_of(c, &plan->stages[i]);
         if (c->terms.unrolled)
             layout.stages[i].first_device =
-                i % c->query->meshes * c->packing.submeshes[c->submesh].devices;
+                mw_pipeline_mesh_of(c->query->kind, c->query->meshes, i) *
+                c->packing.submeshes[c->submesh].devices;
     }
     if (!c->terms.unrolled)
         place_in_order(c, &layout);

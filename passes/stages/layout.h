@@ -15,13 +15,16 @@ typedef struct {
 typedef struct {
     MwPipelineKind kind;
     int micro_batches;
-    int chunks;      /* stages on each mesh */
-    int stage_count; /* a multiple of `chunks`; stage s is on mesh s % (stage_count / chunks) */
+    int chunks;            /* the most stages of a mesh */
+    int stage_count;       /* that of a number of meshes; `kind` places them */
     MwLayoutStage *stages; /* in order; stages of one mesh have the same logical mesh */
     double step_s;         /* step time; set by mw_stage_layout_price */
     double ideal_s;        /* step time if no mesh ever waited; set by mw_stage_layout_price */
     double needed_bytes;   /* of the device that needs most; set by mw_stage_layout_price */
 } MwStageLayout;
+
+/* Number of meshes; 0 if the layout has no stages. */
+int mw_stage_layout_meshes(const MwStageLayout *layout);
 
 /* Computes the step time, from the timeline of the schedule and the update after it, and the
  * memory of the layout. A transfer is priced as if every device of a mesh held the whole tensor. */

@@ -46,6 +46,13 @@ static const int *cut_layers(MwArena *arena, int layers, int stages)
     return stage;
 }
 
+/* Number of stages of an even cut on so many meshes. */
+static int even_stages(const MwCompilation *compilation, int meshes)
+{
+    return mw_pipeline_stages(mw_usual_schedule(compilation), meshes,
+                              (int)mw_max(compilation->options.chunks, 1));
+}
+
 /* Makes a staging of equal cuts of layers and devices. */
 static void cut_evenly(MwCompilation *compilation)
 {
@@ -53,20 +60,21 @@ static void cut_evenly(MwCompilation *compilation)
     int meshes = (int)mw_max(compilation->options.stages, 1);
     int chunks = (int)mw_max(compilation->options.chunks, 1);
     int layers = mw_layer_count(compilation->graph);
+    const MwPipelineKind kind = mw_usual_schedule(compilation);
+    const int stages = even_stages(compilation, meshes);
     int micro_batches = (int)mw_max(mw_wanted_micro_batches(compilation), 1);
     bool *remat = MW_NEW(arena, bool, layers);
     for (int l = 0; l < layers; l++)
         remat[l] = compilation->options.remat == MW_REMAT_ALL;
-    compilation->staging =
-        (MwStaging){.stage_count = meshes * chunks,
-                    .mesh_count = meshes,
-                    .meshes = cut_devices(arena, device_count(compilation), meshes),
-                    .layer_stage = cut_layers(arena, layers, meshes * chunks),
-                    .layer_remat = remat,
-                    .layer_count = layers,
-                    .micro_batches = micro_batches,
-                    .schedule = mw_pipeline_schedule_new(arena, mw_usual_schedule(compilation),
-                                                         meshes, micro_batches, chunks)};
+    compilation->staging = (MwStaging){
+        .stage_count = stages,
+        .mesh_count = meshes,
+        .meshes = cut_devices(arena, device_count(compilation), meshes),
+        .layer_stage = cut_layers(arena, layers, stages),
+        .layer_remat = remat,
+        .layer_count = layers,
+        .micro_batches = micro_batches,
+        .schedule = mw_pipeline_schedule_new(arena, kind, meshes, micro_batches, chunks)};
 }
 
 /* Whether the graph is a model as a user writes it, not the result of later passes. */
@@ -190,6 +198,15 @@ static bool check_order(const MwGraph *graph, const StagePins *pins, int layers,
     return false;
 }
 
+/* Number of stages on so many meshes; 0: any number. */
+static int stages_on(const MwCompilation *compilation, int meshes)
+{
+    const MwPipelineKind kind = mw_usual_schedule(compilation);
+    const int chunks =
+        (int)mw_min(mw_wanted_chunks(&compilation->options), mw_pipeline_most_chunks(kind));
+    return meshes ? mw_pipeline_stages(kind, meshes, chunks) : 0;
+}
+
 /* The reason why there are at most `stages` stages (0: any number), as the end of a message. */
 static const char *stage_limit_text(const MwCompilation *compilation, int stages)
 {
@@ -206,8 +223,7 @@ static const char *stage_limit_text(const MwCompilation *compilation, int stages
 /* Checks that no pin names a stage beyond the number of stages or devices. */
 static bool check_count(const MwCompilation *compilation, int stages, MwDiags *diags)
 {
-    int devices = device_count(compilation), chunks = mw_wanted_chunks(&compilation->options);
-    int most = stages ? stages : devices * chunks;
+    int most = stages ? stages : stages_on(compilation, device_count(compilation));
     for (int i = 0; i < compilation->graph->pins.count; i++) {
         const MwPin *pin = &compilation->graph->pins.at[i];
         if (pin->stage < most)
@@ -233,7 +249,7 @@ static bool read_pins(const MwCompilation *compilation, StagePins *pins, MwDiags
     for (int i = 0; i < graph->pins.count; i++)
         if (graph->pins.at[i].stage >= 0 && !add_pin(graph, pins, &graph->pins.at[i], diags))
             return false;
-    int stages = compilation->options.stages * mw_wanted_chunks(&compilation->options);
+    const int stages = stages_on(compilation, compilation->options.stages);
     return check_order(graph, pins, layers, stages, diags) &&
            check_count(compilation, stages, diags);
 }
@@ -419,7 +435,7 @@ static bool may_cut_evenly(const MwCompilation *compilation)
 {
     const MwCompileOptions *options = &compilation->options;
     int meshes = (int)mw_max(options->stages, 1), devices = device_count(compilation);
-    int stages = meshes * (int)mw_max(options->chunks, 1);
+    const int stages = even_stages(compilation, meshes);
     return devices % meshes == 0 && stages <= mw_layer_count(compilation->graph) &&
            (meshes > 1 || stages == 1) &&
            (options->mesh.axis_count == 0 || mw_mesh_devices(&options->mesh) * meshes == devices);

@@ -11,7 +11,8 @@ static int64_t in_flight(const void *context, int stages, int remaining)
     int stage = stages - 1 - remaining;
     if (!unrolled)
         return mw_pipeline_in_flight(terms->kind, stages, stage, terms->micro_batches);
-    return unrolled->meshes[stage % unrolled->mesh_count].slots[stage / unrolled->mesh_count];
+    const int mesh = mw_pipeline_mesh_of(terms->kind, unrolled->mesh_count, stage);
+    return unrolled->meshes[mesh].slots[stage / unrolled->mesh_count];
 }
 
 /* The chunks of a mesh share the time for which the first of them waits, which is why `chunks`

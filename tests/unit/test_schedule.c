@@ -34,11 +34,28 @@ static const MwStageTimes *times_of(double forward, double backward_input, doubl
     return times;
 }
 
+/* The same, where the stage in which the pipeline turns does the work of two chunks. */
+static const MwStageTimes *times_for(const MwPipelineSchedule *schedule, double forward,
+                                     double backward_input, double weight, double transfer)
+{
+    static MwStageTimes times[MAX_STAGES];
+    const MwStageTimes *of_chunk =
+        times_of(forward, backward_input, weight, transfer, schedule->chunks);
+    for (int s = 0; s < mw_pipeline_stage_count(schedule); s++) {
+        times[s] = *of_chunk;
+        for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
+            times[s].task[kind] *=
+                mw_pipeline_parts_of(schedule->kind, schedule->mesh_count, schedule->chunks, s);
+    }
+    return times;
+}
+
 /* Calls `test` for every schedule of a range of sizes. */
 static void for_all(void (*test)(MwArena *arena, const MwPipelineSchedule *schedule))
 {
     for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++) {
-        const int max_chunks = mw_pipeline_info((MwPipelineKind)kind)->chunked ? MAX_CHUNKS : 1;
+        const int max_chunks =
+            (int)mw_min(MAX_CHUNKS, mw_pipeline_most_chunks((MwPipelineKind)kind));
         for (int p = 1; p <= MAX_MESHES; p++) {
             for (int m = 1; m <= MAX_MICRO_BATCHES; m++) {
                 for (int v = 1; v <= max_chunks; v++) {
@@ -54,7 +71,7 @@ static void for_all(void (*test)(MwArena *arena, const MwPipelineSchedule *sched
 static void check_one(MwArena *arena, const MwPipelineSchedule *schedule)
 {
     MwDiags *diags = mw_diags_new(arena);
-    const MwStageTimes *times = times_of(1.25, 1.5, 0.75, 0.3, schedule->chunks);
+    const MwStageTimes *times = times_for(schedule, 1.25, 1.5, 0.75, 0.3);
     mw_pipeline_schedule_check(arena, schedule, diags);
     assert_none(arena, diags, schedule);
     mw_timeline_check(arena, schedule, times, mw_timeline_new(arena, schedule, times), diags);
@@ -89,6 +106,36 @@ START_TEST(large_schedules_pass_the_checker)
 }
 END_TEST
 
+/* Every stage is one chunk of one mesh, and every mesh has equal work. */
+static void check_placement(MwArena *arena, const MwPipelineSchedule *schedule)
+{
+    const MwPipelineKind kind = schedule->kind;
+    const int p = schedule->mesh_count, v = schedule->chunks;
+    const int stages = mw_pipeline_stage_count(schedule);
+    bool *found = MW_NEW(arena, bool, stages);
+    ck_assert_int_eq(mw_pipeline_meshes(kind, stages, v), p);
+    for (int i = 0; i < p; i++) {
+        int parts = 0;
+        for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, i); c++) {
+            const int s = mw_pipeline_stage(schedule, i, c);
+            ck_assert(s >= 0 && s < stages && !found[s]);
+            found[s] = true;
+            parts += mw_pipeline_parts_of(kind, p, v, s);
+            ck_assert_int_eq(mw_pipeline_mesh_of(kind, p, s), i);
+            ck_assert_int_eq(s / p, c);
+        }
+        ck_assert_int_eq(parts, v);
+    }
+    for (int s = 0; s < stages; s++)
+        ck_assert(found[s]);
+}
+
+START_TEST(stages_are_dealt_to_meshes)
+{
+    for_all(check_placement);
+}
+END_TEST
+
 /* The stated numbers are not only kept but met, and slots are what the buffers need. */
 static void check_stated(MwArena *arena, const MwPipelineSchedule *schedule)
 {
@@ -100,7 +147,7 @@ static void check_stated(MwArena *arena, const MwPipelineSchedule *schedule)
     for (int i = 0; i < p; i++) {
         MwMeshSchedule *mesh = &schedule->meshes[i];
         int sum = 0;
-        for (int c = 0; c < schedule->chunks; c++) {
+        for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, i); c++) {
             ck_assert_int_eq(mesh->slots[c],
                              mw_pipeline_slots(schedule, i, c, MW_TASK_FORWARD, last));
             ck_assert_int_le(mesh->slots[c], m);
@@ -506,6 +553,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, schedules_pass_the_checker);
     tcase_add_test(tests, large_schedules_pass_the_checker);
+    tcase_add_test(tests, stages_are_dealt_to_meshes);
     tcase_add_test(tests, stated_memory_is_met);
     tcase_add_test(tests, in_flight_is_as_published);
     tcase_add_test(tests, zb_h1_keeps_the_memory_of_1f1b);

@@ -17,6 +17,11 @@ static const MwPipelineInfo *info_of(int kind)
     return mw_pipeline_info((MwPipelineKind)kind);
 }
 
+static int most_chunks(int kind)
+{
+    return (int)mw_min(MAX_CHUNKS, mw_pipeline_most_chunks((MwPipelineKind)kind));
+}
+
 /* Micro-batches that a mesh keeps at most, each as much as its chunks do together. */
 static double kept(int kind, int meshes, int mesh, int micro_batches, int chunks)
 {
@@ -59,7 +64,7 @@ START_TEST(the_leaner_one_is_leaner_and_comes_before)
     ck_assert(info->turn == 0 || leaner->turn < info->turn);
     for (int p = 1; p <= MAX_MESHES; p++)
         for (int i = 0; i < p; i++)
-            for (int v = 1; v <= (info->chunked ? MAX_CHUNKS : 1); v++)
+            for (int v = 1; v <= most_chunks(_i); v++)
                 ck_assert_msg(kept(info->leaner, p, i, 3 * p, 1) <= kept(_i, p, i, 3 * p, v),
                               "%s keeps less than %s on mesh %d of %d", info->name, leaner->name, i,
                               p);
@@ -75,7 +80,7 @@ START_TEST(meshes_keep_what_is_said)
         const int m = 2 * MAX_MESHES * MAX_MESHES;
         double most = 0;
         for (int i = 0; i < p; i++)
-            for (int v = 1; v <= (info->chunked ? MAX_CHUNKS : 1); v++)
+            for (int v = 1; v <= most_chunks(_i); v++)
                 most = fmax(most, kept(_i, p, i, m, v));
         if (info->held == 0)
             ck_assert_double_eq(most, m);
@@ -180,7 +185,7 @@ START_TEST(the_bubble_is_filled_as_is_said)
     const MwPipelineInfo *info = info_of(_i);
     ck_assert(info->splits || info->deferred == 0);
     for (int p = 2; p <= MAX_MESHES; p++)
-        for (int v = 1; v <= (info->chunked ? MAX_CHUNKS : 1); v++)
+        for (int v = 1; v <= most_chunks(_i); v++)
             check_total(_i, p, v, &times, v == 1 ? 0 : 160. / v);
 }
 END_TEST
