@@ -106,6 +106,11 @@ int mw_pipeline_parts_of(MwPipelineKind kind, int meshes, int chunks, int stage)
     return is_vee(kind, chunks) && stage == meshes - 1 ? 2 : 1;
 }
 
+int mw_pipeline_stage_of_part(MwPipelineKind kind, int meshes, int chunks, int part)
+{
+    return is_vee(kind, chunks) && part >= meshes ? part - 1 : part;
+}
+
 int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh, int chunk)
 {
     const int meshes = schedule->mesh_count;

@@ -83,8 +83,7 @@ typedef struct {
     MwTask *tasks; /* [task_count], in the order in which they run */
     int task_count;
     int in_flight; /* the most pairs of micro-batch and chunk in flight at once */
-    int *
-        slots; /* [mw_pipeline_mesh_chunks]: the most micro-batches in flight at once in each chunk */
+    int *slots;    /* [mw_pipeline_mesh_chunks]: the most micro-batches in flight in each chunk */
 } MwMeshSchedule;
 
 typedef struct {
@@ -108,6 +107,10 @@ int mw_pipeline_mesh_of(MwPipelineKind kind, int meshes, int stage);
 int mw_pipeline_chunks_of(MwPipelineKind kind, int meshes, int chunks, int mesh);
 /* The work of a stage, as a multiple of one chunk's, where all meshes have equal work. */
 int mw_pipeline_parts_of(MwPipelineKind kind, int meshes, int chunks, int stage);
+
+/* The stage of a part, where the work is cut into meshes * chunks parts in the order of the
+ * pipeline. */
+int mw_pipeline_stage_of_part(MwPipelineKind kind, int meshes, int chunks, int part);
 
 /* The stage that is a chunk of a mesh. */
 int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh, int chunk);

@@ -38,19 +38,14 @@ static const MwSubmesh *cut_devices(MwArena *arena, int devices, int stages)
     return meshes;
 }
 
-static const int *cut_layers(MwArena *arena, int layers, int stages)
+static const int *cut_layers(MwArena *arena, int layers, MwPipelineKind kind, int meshes,
+                             int chunks)
 {
     int *stage = MW_NEW(arena, int, layers);
     for (int l = 0; l < layers; l++)
-        stage[l] = (int)((int64_t)l * stages / layers);
+        stage[l] = mw_pipeline_stage_of_part(kind, meshes, chunks,
+                                             (int)((int64_t)l * meshes * chunks / layers));
     return stage;
-}
-
-/* Number of stages of an even cut on so many meshes. */
-static int even_stages(const MwCompilation *compilation, int meshes)
-{
-    return mw_pipeline_stages(mw_usual_schedule(compilation), meshes,
-                              (int)mw_max(compilation->options.chunks, 1));
 }
 
 /* Makes a staging of equal cuts of layers and devices. */
@@ -61,16 +56,15 @@ static void cut_evenly(MwCompilation *compilation)
     int chunks = (int)mw_max(compilation->options.chunks, 1);
     int layers = mw_layer_count(compilation->graph);
     const MwPipelineKind kind = mw_usual_schedule(compilation);
-    const int stages = even_stages(compilation, meshes);
     int micro_batches = (int)mw_max(mw_wanted_micro_batches(compilation), 1);
     bool *remat = MW_NEW(arena, bool, layers);
     for (int l = 0; l < layers; l++)
         remat[l] = compilation->options.remat == MW_REMAT_ALL;
     compilation->staging = (MwStaging){
-        .stage_count = stages,
+        .stage_count = mw_pipeline_stages(kind, meshes, chunks),
         .mesh_count = meshes,
         .meshes = cut_devices(arena, device_count(compilation), meshes),
-        .layer_stage = cut_layers(arena, layers, stages),
+        .layer_stage = cut_layers(arena, layers, kind, meshes, chunks),
         .layer_remat = remat,
         .layer_count = layers,
         .micro_batches = micro_batches,
@@ -435,7 +429,7 @@ static bool may_cut_evenly(const MwCompilation *compilation)
 {
     const MwCompileOptions *options = &compilation->options;
     int meshes = (int)mw_max(options->stages, 1), devices = device_count(compilation);
-    const int stages = even_stages(compilation, meshes);
+    int stages = meshes * (int)mw_max(options->chunks, 1);
     return devices % meshes == 0 && stages <= mw_layer_count(compilation->graph) &&
            (meshes > 1 || stages == 1) &&
            (options->mesh.axis_count == 0 || mw_mesh_devices(&options->mesh) * meshes == devices);
@@ -483,6 +477,10 @@ static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
         mw_diag_error(diags, mw_span_none(),
                       "--chunks %d: schedule %s has one stage on each mesh; %s has several",
                       options->chunks, info->name, mw_pipeline_info(mw_pipeline_chunked())->name);
+    else if (options->chunks > mw_pipeline_most_chunks(mw_wanted_schedule(options)))
+        mw_diag_error(diags, mw_span_none(), "--chunks %d: schedule %s has at most %d on each mesh",
+                      options->chunks, info->name,
+                      mw_pipeline_most_chunks(mw_wanted_schedule(options)));
     else if (options->chunks > 1 && (options->stages == 1 || device_count(compilation) == 1))
         mw_diag_error(diags, mw_span_none(),
                       "--chunks %d: on one mesh there is nothing to interleave", options->chunks);

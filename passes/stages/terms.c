@@ -8,9 +8,11 @@ static int64_t in_flight(const void *context, int stages, int remaining)
 {
     const MwScheduleTerms *terms = context;
     const MwPipelineSchedule *unrolled = terms->unrolled;
-    int stage = stages - 1 - remaining;
+    const int part = stages - 1 - remaining;
     if (!unrolled)
-        return mw_pipeline_in_flight(terms->kind, stages, stage, terms->micro_batches);
+        return mw_pipeline_in_flight(terms->kind, stages, part, terms->micro_batches);
+    const int stage =
+        mw_pipeline_stage_of_part(terms->kind, unrolled->mesh_count, unrolled->chunks, part);
     const int mesh = mw_pipeline_mesh_of(terms->kind, unrolled->mesh_count, stage);
     return unrolled->meshes[mesh].slots[stage / unrolled->mesh_count];
 }

@@ -93,6 +93,7 @@ START_TEST(large_schedules_pass_the_checker)
         {MW_PIPELINE_1F1B, 64, 1024, 1},      {MW_PIPELINE_ZB_H2, 64, 1024, 1},
         {MW_PIPELINE_INTERLEAVED, 5, 9, 2},   {MW_PIPELINE_INTERLEAVED, 32, 63, 3},
         {MW_PIPELINE_INTERLEAVED, 31, 97, 5}, {MW_PIPELINE_INTERLEAVED, 64, 512, 8},
+        {MW_PIPELINE_ZB_V, 64, 1024, 2},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
         MwArena *arena = mw_arena_new();
@@ -180,6 +181,7 @@ START_TEST(in_flight_is_as_published)
             ck_assert_int_eq(of[MW_PIPELINE_INTERLEAVED]->meshes[i].in_flight, p - i);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_H1]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_H2]->meshes[i].in_flight, 2 * p - 1);
+            ck_assert_int_eq(of[MW_PIPELINE_ZB_V]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_INFERENCE]->meshes[i].in_flight, 1);
         }
         for (int v = 2; v <= MAX_CHUNKS; v++) {
@@ -328,6 +330,40 @@ START_TEST(zero_bubble_schedules_leave_what_was_published)
             h2 = timeline_of(arena, MW_PIPELINE_ZB_H2, p, m, 1, times);
             ck_assert_double_eq(h1->cost - h1->ideal, 9 * (p - 1));
             ck_assert_double_eq(h2->cost - h2->ideal, 5 * (p - 1));
+            mw_arena_free(&arena);
+        }
+    }
+}
+END_TEST
+
+/* In-flight micro-batches of a mesh, in chunks. */
+static int chunks_in_flight(const MwPipelineSchedule *schedule, int mesh)
+{
+    return schedule->meshes[mesh].in_flight *
+           mw_pipeline_parts_of(schedule->kind, schedule->mesh_count, schedule->chunks,
+                                mw_pipeline_stage(schedule, mesh, 0));
+}
+
+/* The bubble of a schedule of two chunks with F = B = W: the longest span of a mesh beyond its
+ * work, in tasks of a chunk. */
+static double bubble_in_tasks(MwArena *arena, const MwPipelineSchedule *schedule)
+{
+    const MwTimeline *timeline = mw_timeline_new(arena, schedule, times_for(schedule, 2, 2, 2, 0));
+    return timeline->cost - timeline->ideal;
+}
+
+/* With F = B = W there is no bubble, in the memory that 1F1B has on its first mesh: p micro-batches
+ * of 2 chunks (Qi et al. 2023, section 6 and the table of their repository). */
+START_TEST(zb_v_has_no_bubble_in_the_memory_of_1f1b)
+{
+    for (int p = 1; p <= 2 * MAX_MESHES; p++) {
+        for (int m = 2 * p - 1; m <= 3 * p + 2; m++) {
+            MwArena *arena = mw_arena_new();
+            const MwPipelineSchedule *schedule =
+                mw_pipeline_schedule_new(arena, MW_PIPELINE_ZB_V, p, m, 2);
+            ck_assert_double_eq(bubble_in_tasks(arena, schedule), 0);
+            for (int i = 0; i < p; i++)
+                ck_assert_int_le(chunks_in_flight(schedule, i), 2 * p);
             mw_arena_free(&arena);
         }
     }
@@ -560,6 +596,7 @@ int main(void)
     tcase_add_test(tests, activations_over_time);
     tcase_add_test(tests, bubbles_are_those_of_the_formulas);
     tcase_add_test(tests, zero_bubble_schedules_leave_what_was_published);
+    tcase_add_test(tests, zb_v_has_no_bubble_in_the_memory_of_1f1b);
     tcase_add_test(tests, published_profiles_give_the_published_bubbles);
     tcase_add_test(tests, stages_may_take_different_times);
     tcase_add_test(tests, chunks_of_one_mesh_need_no_transfer);
