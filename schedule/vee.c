@@ -16,8 +16,13 @@
  * `up` are what decides the memory. They and `pause` are such that the four never fall together,
  * modulo PERIOD, on any mesh:
  *
- *             down  up  pause                          chunks in flight       bubble, in units
- *     zb-v    1     5   0                              2p                     0
+ *             down  up  pause                      chunks in flight           bubble
+ *     zb-v    1     5   0                          2p                         0
+ *     v-half  1     2   1, 4 where p is even       p + 1, p + 2               3(p - 1) or less
+ *     v-min   1     1   0, 2 where 3 divides p     2 floor((p + 1) / 3) + 2   4(p - 1) + 1 or less
+ *
+ * The bubble is in units of time: that of 1f1b is 6(p - 1), and it has 2p chunks in flight. Where
+ * the three kinds of tasks do not take equal time, v-half and v-min wait for each micro-batch anew.
  *
  * The order on each mesh follows from a simulation in which each mesh runs its forwards and
  * backwards in the order of the block, as soon as it can. While it waits, or may not have more in
@@ -272,6 +277,20 @@ static Vee vee_zb_v(int meshes)
     return (Vee){.down = 1, .up = 5, .limit = 2 * meshes, .ahead = true};
 }
 
+static Vee vee_v_half(int meshes)
+{
+    const bool is_odd = meshes % 2;
+    return (Vee){.down = 1, .up = 2, .pause = is_odd ? 1 : 4, .limit = meshes + (is_odd ? 1 : 2)};
+}
+
+static Vee vee_v_min(int meshes)
+{
+    return (Vee){.down = 1,
+                 .up = 1,
+                 .pause = meshes % 3 ? 0 : 2,
+                 .limit = CHUNKS * ((meshes + 1) / 3) + CHUNKS};
+}
+
 /* Defines both functions of a generator (order.h). */
 #define VEE(name)                                                                                  \
     void mw_pipeline_order_##name(MwPipelineSchedule *schedule)                                    \
@@ -284,3 +303,5 @@ static Vee vee_zb_v(int meshes)
     }
 
 VEE(zb_v)
+VEE(v_half)
+VEE(v_min)

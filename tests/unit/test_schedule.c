@@ -93,7 +93,8 @@ START_TEST(large_schedules_pass_the_checker)
         {MW_PIPELINE_1F1B, 64, 1024, 1},      {MW_PIPELINE_ZB_H2, 64, 1024, 1},
         {MW_PIPELINE_INTERLEAVED, 5, 9, 2},   {MW_PIPELINE_INTERLEAVED, 32, 63, 3},
         {MW_PIPELINE_INTERLEAVED, 31, 97, 5}, {MW_PIPELINE_INTERLEAVED, 64, 512, 8},
-        {MW_PIPELINE_ZB_V, 64, 1024, 2},
+        {MW_PIPELINE_ZB_V, 64, 1024, 2},      {MW_PIPELINE_V_HALF, 33, 200, 2},
+        {MW_PIPELINE_V_MIN, 64, 512, 2},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
         MwArena *arena = mw_arena_new();
@@ -182,6 +183,8 @@ START_TEST(in_flight_is_as_published)
             ck_assert_int_eq(of[MW_PIPELINE_ZB_H1]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_H2]->meshes[i].in_flight, 2 * p - 1);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_V]->meshes[i].in_flight, p);
+            ck_assert_int_eq(of[MW_PIPELINE_V_HALF]->meshes[i].in_flight, p);
+            ck_assert_int_eq(of[MW_PIPELINE_V_MIN]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_INFERENCE]->meshes[i].in_flight, 1);
         }
         for (int v = 2; v <= MAX_CHUNKS; v++) {
@@ -364,6 +367,30 @@ START_TEST(zb_v_has_no_bubble_in_the_memory_of_1f1b)
             ck_assert_double_eq(bubble_in_tasks(arena, schedule), 0);
             for (int i = 0; i < p; i++)
                 ck_assert_int_le(chunks_in_flight(schedule, i), 2 * p);
+            mw_arena_free(&arena);
+        }
+    }
+}
+END_TEST
+
+/* With F = B = W, v-half has half of 1F1B's bubble, 6(p - 1), and of its memory, 2p chunks, but for
+ * a chunk or two; v-min has two thirds of its bubble and a third of its memory, but for as little
+ * (Qi et al. 2024, section 3). */
+START_TEST(v_half_and_v_min_keep_half_and_a_third_of_the_memory)
+{
+    for (int p = 1; p <= 2 * MAX_MESHES; p++) {
+        for (int m = 2 * p - 1; m <= 3 * p + 2; m++) {
+            MwArena *arena = mw_arena_new();
+            const MwPipelineSchedule *half =
+                mw_pipeline_schedule_new(arena, MW_PIPELINE_V_HALF, p, m, 2);
+            const MwPipelineSchedule *third =
+                mw_pipeline_schedule_new(arena, MW_PIPELINE_V_MIN, p, m, 2);
+            ck_assert_double_le(bubble_in_tasks(arena, half), 3 * (p - 1));
+            ck_assert_double_le(bubble_in_tasks(arena, third), 4 * (p - 1) + (p % 3 == 0));
+            for (int i = 0; i < p; i++) {
+                ck_assert_int_le(chunks_in_flight(half, i), p + 2 - p % 2);
+                ck_assert_int_le(chunks_in_flight(third, i), 2 * ((p + 1) / 3) + 2);
+            }
             mw_arena_free(&arena);
         }
     }
@@ -597,6 +624,7 @@ int main(void)
     tcase_add_test(tests, bubbles_are_those_of_the_formulas);
     tcase_add_test(tests, zero_bubble_schedules_leave_what_was_published);
     tcase_add_test(tests, zb_v_has_no_bubble_in_the_memory_of_1f1b);
+    tcase_add_test(tests, v_half_and_v_min_keep_half_and_a_third_of_the_memory);
     tcase_add_test(tests, published_profiles_give_the_published_bubbles);
     tcase_add_test(tests, stages_may_take_different_times);
     tcase_add_test(tests, chunks_of_one_mesh_need_no_transfer);

@@ -169,6 +169,7 @@ static double problem_total(MwArena *arena, const MwPipelineSchedule *schedule, 
     return (double)mw_stages_solve(arena, &problem, NULL).total;
 }
 
+/* Of a schedule that is tried only where it is named, the stage problem may reckon less. */
 static void check_total(int kind, int meshes, int chunks, const Times *times, double tolerance)
 {
     MwArena *arena = mw_arena_new();
@@ -176,7 +177,8 @@ static void check_total(int kind, int meshes, int chunks, const Times *times, do
         mw_pipeline_schedule_new(arena, (MwPipelineKind)kind, meshes, 4 * meshes, chunks);
     double total = timeline_total(arena, schedule, times);
     double reckoned = problem_total(arena, schedule, times);
-    ck_assert_msg(fabs(reckoned - total) <= tolerance,
+    ck_assert_msg(reckoned - total <= tolerance &&
+                      (total - reckoned <= tolerance || info_of(kind)->turn == 0),
                   "%s, %d meshes of %d chunks: %g by the stage problem, %g by the timeline",
                   info_of(kind)->name, meshes, chunks, reckoned, total);
     mw_arena_free(&arena);
