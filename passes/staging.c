@@ -2,6 +2,13 @@
 /* What a schedule implies for the memory of a stage. */
 #include "passes/staging.h"
 
+int64_t mw_staging_memory_bytes(const MwStaging *staging, int stage, int64_t memory_bytes)
+{
+    if (staging->memory_share)
+        return (int64_t)(staging->memory_share[stage] * (double)memory_bytes);
+    return memory_bytes / mw_staging_chunks(staging, mw_staging_mesh(staging, stage));
+}
+
 /* Whether no task of another micro-batch runs between the tasks of one. */
 static bool is_sequential(const MwMeshSchedule *mesh)
 {

@@ -31,6 +31,8 @@ typedef struct {
     const bool *layer_remat;
     int layer_count;
     int micro_batches;
+    /* [stages] the part of the memory of its mesh that a stage may use; NULL: equal parts */
+    const double *memory_share;
     const MwPipelineSchedule *schedule; /* also with one mesh: one micro-batch after another */
     const MwStagingAlternative *alternatives;
     int alternative_count;
@@ -51,6 +53,9 @@ static inline int mw_staging_stage_at(const MwStaging *staging, int mesh, int ch
 {
     return mw_pipeline_stage(staging->schedule, mesh, chunk);
 }
+
+/* Bytes of a device that the stage may use, of `memory_bytes` for all stages of its mesh. */
+int64_t mw_staging_memory_bytes(const MwStaging *staging, int stage, int64_t memory_bytes);
 
 static inline int mw_staging_stage(const MwStaging *staging, const MwNode *node)
 {

@@ -233,7 +233,7 @@ static int stage_of(const Submesh *submesh, const MwCompilation *compilation, in
     return mw_staging_stage_at(&compilation->staging, submesh->mesh, i);
 }
 
-/* Stages on one mesh share its memory in equal parts. */
+/* Stages on one mesh share its memory. */
 static StageAttempt attempt_of(MwArena *arena, const MwCompilation *compilation, int stage,
                                MwMeshShape mesh)
 {
@@ -247,8 +247,7 @@ static StageAttempt attempt_of(MwArena *arena, const MwCompilation *compilation,
                           .mesh = mesh,
                           .flight = flight,
                           .memory_bytes =
-                              mw_memory_bytes(compilation) /
-                              mw_staging_chunks(staging, mw_staging_mesh(staging, stage)),
+                              mw_staging_memory_bytes(staging, stage, mw_memory_bytes(compilation)),
                           .diags = mw_diags_new(arena)};
 }
 

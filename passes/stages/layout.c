@@ -91,6 +91,31 @@ static double held_bytes(const MwStageLayout *layout, const MwPipelineSchedule *
     return bytes;
 }
 
+double mw_stage_layout_memory_share(const MwStageLayout *layout, int stage)
+{
+    const int meshes = mw_stage_layout_meshes(layout);
+    const int mesh = mw_pipeline_mesh_of(layout->kind, meshes, stage);
+    const int chunks = mw_pipeline_chunks_of(layout->kind, meshes, layout->chunks, mesh);
+    if (mw_pipeline_info(layout->kind)->placement != MW_PLACE_VEE)
+        return 1.0 / chunks;
+    double bytes = 0;
+    for (int s = 0; s < layout->stage_count; s++)
+        if (mw_pipeline_mesh_of(layout->kind, meshes, s) == mesh)
+            bytes += layout->stages[s].needed_bytes;
+    return bytes > 0 ? layout->stages[stage].needed_bytes / bytes : 1.0 / chunks;
+}
+
+/* [stages] the parts of the memory; NULL if they are equal. */
+static const double *memory_shares(MwArena *arena, const MwStageLayout *layout)
+{
+    if (mw_pipeline_info(layout->kind)->placement != MW_PLACE_VEE)
+        return NULL;
+    double *shares = MW_NEW(arena, double, layout->stage_count);
+    for (int s = 0; s < layout->stage_count; s++)
+        shares[s] = mw_stage_layout_memory_share(layout, s);
+    return shares;
+}
+
 /* The memory of the device that needs most; sets that of each stage too. */
 static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule *schedule)
 {
@@ -166,6 +191,7 @@ MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwS
                        .layer_remat = remat,
                        .layer_count = layers,
                        .micro_batches = layout->micro_batches,
+                       .memory_share = memory_shares(arena, layout),
                        .schedule = schedule_of(arena, layout)};
 }
 

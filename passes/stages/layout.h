@@ -30,6 +30,11 @@ int mw_stage_layout_meshes(const MwStageLayout *layout);
  * memory of the layout. A transfer is priced as if every device of a mesh held the whole tensor. */
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout);
 
+/* The part of the memory of its mesh that a stage may use. The chunks of a mesh are alike, and have
+ * equal parts; where stages go down the meshes and up again, the first chunk has more micro-batches
+ * in flight than the second, and each has the part that it needs of what both need. */
+double mw_stage_layout_memory_share(const MwStageLayout *layout, int stage);
+
 /* The staging of the layout for the passes after `stages`, in `arena` and without alternatives.
  * `costs` are those that the costs of its stages come from. */
 MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwStageLayout *layout);

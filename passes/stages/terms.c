@@ -3,7 +3,8 @@
 
 #include "schedule/generate.h"
 
-/* Micro-batches in flight in the stage with `remaining` stages after it. */
+/* Micro-batches in flight in the stage with `remaining` stages after it. Where stages go down the
+ * meshes and up again, chunks of one mesh share its memory as they need it: their mean counts. */
 static int64_t in_flight(const void *context, int stages, int remaining)
 {
     const MwScheduleTerms *terms = context;
@@ -14,7 +15,13 @@ static int64_t in_flight(const void *context, int stages, int remaining)
     const int stage =
         mw_pipeline_stage_of_part(terms->kind, unrolled->mesh_count, unrolled->chunks, part);
     const int mesh = mw_pipeline_mesh_of(terms->kind, unrolled->mesh_count, stage);
-    return unrolled->meshes[mesh].slots[stage / unrolled->mesh_count];
+    const int *slots = unrolled->meshes[mesh].slots;
+    if (mw_pipeline_info(terms->kind)->placement != MW_PLACE_VEE)
+        return slots[stage / unrolled->mesh_count];
+    int64_t sum = 0;
+    for (int c = 0; c < mw_pipeline_mesh_chunks(unrolled, mesh); c++)
+        sum += slots[c];
+    return mw_ceil_div(sum, mw_pipeline_mesh_chunks(unrolled, mesh));
 }
 
 /* The chunks of a mesh share the time for which the first of them waits, which is why `chunks`

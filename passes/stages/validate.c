@@ -66,10 +66,10 @@ static bool reduce_memory(const MwStageValidation *s, MwStageTrial *trial, const
 {
     MwStageLayout layout = trial->layout;
     MwStageBatching *batching = mw_stage_batching_of(s->batchings, &layout);
-    double memory = s->memory_bytes / layout.chunks;
     layout.stages = mw_arena_dup(s->compilation->arena, layout.stages,
                                  sizeof *layout.stages * (size_t)layout.stage_count);
     for (int i = 0; i < layout.stage_count; i++) {
+        const double memory = s->memory_bytes * mw_stage_layout_memory_share(&trial->layout, i);
         double estimate = layout.stages[i].needed_bytes;
         if (needed[i] > memory &&
             !find_leaner(batching->costs, &layout, i, memory - (needed[i] - estimate)))
