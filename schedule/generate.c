@@ -24,6 +24,19 @@ static int task_kinds(MwPipelineKind kind)
     return count;
 }
 
+void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh)
+{
+    MwMeshSchedule *order = &schedule->meshes[mesh];
+    int live = 0;
+    for (int i = 0; i < order->task_count; i++) {
+        live += order->tasks[i].kind == MW_TASK_FORWARD;
+        order->in_flight = (int)mw_max(order->in_flight, live);
+        live -= order->tasks[i].kind == MW_TASK_WEIGHT;
+    }
+    for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, mesh); c++)
+        order->slots[c] = mw_pipeline_slots(schedule, mesh, c, MW_TASK_FORWARD, MW_TASK_WEIGHT);
+}
+
 MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
                                              int micro_batches, int chunks)
 {

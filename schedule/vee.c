@@ -227,20 +227,6 @@ static Run run_new(MwArena *arena, MwPipelineSchedule *schedule, Vee vee)
     return run;
 }
 
-/* Counts what each mesh has in flight. */
-static void count_in_flight(MwPipelineSchedule *schedule, int mesh)
-{
-    MwMeshSchedule *order = &schedule->meshes[mesh];
-    int live = 0;
-    for (int i = 0; i < order->task_count; i++) {
-        live += order->tasks[i].kind == MW_TASK_FORWARD;
-        order->in_flight = (int)mw_max(order->in_flight, live);
-        live -= order->tasks[i].kind == MW_TASK_WEIGHT;
-    }
-    for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, mesh); c++)
-        order->slots[c] = mw_pipeline_slots(schedule, mesh, c, MW_TASK_FORWARD, MW_TASK_WEIGHT);
-}
-
 /* The next time at which a mesh becomes free; -1: none is busy. */
 static int64_t next_time(const Run *run)
 {
@@ -266,7 +252,7 @@ static void add_all(MwPipelineSchedule *schedule, Vee vee)
         run.now = next_time(&run);
     }
     for (int i = 0; i < schedule->mesh_count; i++)
-        count_in_flight(schedule, i);
+        mw_mesh_schedule_count(schedule, i);
     mw_arena_free(&scratch);
 }
 

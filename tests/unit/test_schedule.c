@@ -94,7 +94,7 @@ START_TEST(large_schedules_pass_the_checker)
         {MW_PIPELINE_INTERLEAVED, 5, 9, 2},   {MW_PIPELINE_INTERLEAVED, 32, 63, 3},
         {MW_PIPELINE_INTERLEAVED, 31, 97, 5}, {MW_PIPELINE_INTERLEAVED, 64, 512, 8},
         {MW_PIPELINE_ZB_V, 64, 1024, 2},      {MW_PIPELINE_V_HALF, 33, 200, 2},
-        {MW_PIPELINE_V_MIN, 64, 512, 2},
+        {MW_PIPELINE_V_MIN, 64, 512, 2},      {MW_PIPELINE_DUAL_PIPE_V, 64, 512, 2},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
         MwArena *arena = mw_arena_new();
@@ -185,6 +185,7 @@ START_TEST(in_flight_is_as_published)
             ck_assert_int_eq(of[MW_PIPELINE_ZB_V]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_V_HALF]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_V_MIN]->meshes[i].in_flight, p);
+            ck_assert_int_eq(of[MW_PIPELINE_DUAL_PIPE_V]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_INFERENCE]->meshes[i].in_flight, 1);
         }
         for (int v = 2; v <= MAX_CHUNKS; v++) {
@@ -390,6 +391,38 @@ START_TEST(v_half_and_v_min_keep_half_and_a_third_of_the_memory)
             for (int i = 0; i < p; i++) {
                 ck_assert_int_le(chunks_in_flight(half, i), p + 2 - p % 2);
                 ck_assert_int_le(chunks_in_flight(third, i), 2 * ((p + 1) / 3) + 2);
+            }
+            mw_arena_free(&arena);
+        }
+    }
+}
+END_TEST
+
+/* The table of DualPipe's repository, of 2p stages: a bubble of (p - 1) (F&B + B - 3 W), F, B and W
+ * being the times of a chunk, B with W in it, and F&B those of a forward and a backward together;
+ * 2p + 1 chunks in flight. Ours is shorter where a mesh need not wait for the W of a B. */
+START_TEST(dual_pipe_v_is_as_published)
+{
+    static const struct {
+        double forward, backward_input, weight;
+    } times[] = {{2, 2, 2}, {2, 2.5, 1.5}, {4, 6, 2}};
+    for (int p = 1; p <= 2 * MAX_MESHES; p++) {
+        for (int m = 2 * p; m <= 3 * p + 2; m++) {
+            MwArena *arena = mw_arena_new();
+            const MwPipelineSchedule *schedule =
+                mw_pipeline_schedule_new(arena, MW_PIPELINE_DUAL_PIPE_V, p, m, 2);
+            for (int i = 0; i < p; i++)
+                ck_assert_int_le(chunks_in_flight(schedule, i), 2 * p + 1);
+            ck_assert_int_eq(chunks_in_flight(schedule, 0), p == 1 ? 2 : 2 * p + 1);
+            for (int k = 0; k < MW_COUNT(times); k++) {
+                const double f = times[k].forward / 2, w = times[k].weight / 2;
+                const double b = times[k].backward_input / 2 + w;
+                const MwTimeline *timeline =
+                    mw_timeline_new(arena, schedule,
+                                    times_for(schedule, times[k].forward, times[k].backward_input,
+                                              times[k].weight, 0));
+                ck_assert_double_le(timeline->cost - timeline->ideal,
+                                    (p - 1) * (f + b + b - 3 * w) + 1e-9);
             }
             mw_arena_free(&arena);
         }
@@ -625,6 +658,7 @@ int main(void)
     tcase_add_test(tests, zero_bubble_schedules_leave_what_was_published);
     tcase_add_test(tests, zb_v_has_no_bubble_in_the_memory_of_1f1b);
     tcase_add_test(tests, v_half_and_v_min_keep_half_and_a_third_of_the_memory);
+    tcase_add_test(tests, dual_pipe_v_is_as_published);
     tcase_add_test(tests, published_profiles_give_the_published_bubbles);
     tcase_add_test(tests, stages_may_take_different_times);
     tcase_add_test(tests, chunks_of_one_mesh_need_no_transfer);

@@ -558,8 +558,8 @@ START_TEST(pins_hold)
 }
 END_TEST
 
-/* The first chunk of a mesh has more micro-batches in flight than the second, of which only the first
- * mesh has the logits. */
+/* The first chunk of a mesh has more micro-batches in flight than the second; the second of mesh 0 has
+ * the logits, too. */
 START_TEST(chunks_down_and_up_share_memory_as_they_need_it)
 {
     Case c;
