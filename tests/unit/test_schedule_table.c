@@ -108,6 +108,21 @@ START_TEST(in_flight_depends_on_what_is_said)
 }
 END_TEST
 
+/* Of the parts of zb-v on 4 meshes, of which part 3 and part 4 are the stage where it turns: chunks
+ * have 8 + 1, 7 + 2, 6 + 3 and 4 in flight. */
+START_TEST(chunks_down_and_up_count_in_the_stage_problem)
+{
+    static const int expected[] = {5, 5, 5, 4, 4, 3, 2, 1};
+    MwArena *arena = mw_arena_new();
+    const MwScheduleTerms terms = {MW_PIPELINE_ZB_V, 12,
+                                   mw_pipeline_schedule_new(arena, MW_PIPELINE_ZB_V, 4, 12, 2)};
+    const MwStageSchedule schedule = mw_schedule_terms(&terms);
+    for (int part = 0; part < MW_COUNT(expected); part++)
+        ck_assert_int_eq(schedule.in_flight(schedule.context, 8, 7 - part), expected[part]);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* ---- Time ---- */
 
 /* What one micro-batch takes on each of the meshes, which are alike. */
@@ -234,6 +249,7 @@ int main(void)
     tcase_add_loop_test(tests, the_leaner_one_is_leaner_and_comes_before, 0, MW_PIPELINE_COUNT);
     tcase_add_loop_test(tests, meshes_keep_what_is_said, 0, MW_PIPELINE_COUNT);
     tcase_add_loop_test(tests, in_flight_depends_on_what_is_said, 0, MW_PIPELINE_COUNT);
+    tcase_add_test(tests, chunks_down_and_up_count_in_the_stage_problem);
     tcase_add_loop_test(tests, the_bubble_is_filled_as_is_said, 0, MW_PIPELINE_COUNT);
     tcase_add_loop_test(tests, transfers_take_the_time_that_is_said, 0, MW_PIPELINE_COUNT);
     tcase_add_loop_test(tests, it_is_documented, 0, MW_PIPELINE_COUNT);

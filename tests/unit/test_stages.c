@@ -558,8 +558,8 @@ START_TEST(pins_hold)
 }
 END_TEST
 
-/* The first chunk of a mesh has more micro-batches in flight than the second; the second of mesh 0 has
- * the logits, too. */
+/* The first chunk of a mesh has more micro-batches in flight than the second. The second chunk of
+ * mesh 0 has the logits, too. */
 START_TEST(chunks_down_and_up_share_memory_as_they_need_it)
 {
     Case c;
@@ -602,7 +602,8 @@ END_TEST
 /* Whatever the number of stages, those of other schedules are not even told of. */
 START_TEST(a_schedule_that_is_wished_for_is_the_only_one)
 {
-    static const MwPipelineKind kinds[] = {MW_PIPELINE_GPIPE, MW_PIPELINE_INTERLEAVED};
+    static const MwPipelineKind kinds[] = {MW_PIPELINE_GPIPE, MW_PIPELINE_INTERLEAVED,
+                                           MW_PIPELINE_ZB_V};
     Case c;
     MwCluster cluster = quick_links(test_cluster(4));
     plan(&c, &cluster, (Text){.layers = 4},
@@ -767,7 +768,7 @@ int main(void)
     tcase_add_loop_test(tests, pins_hold, 0, MW_COUNT(pinned));
     tcase_add_test(tests, chunks_down_and_up_share_memory_as_they_need_it);
     tcase_add_loop_test(tests, every_mesh_has_a_layer_for_each_chunk, 6, 9);
-    tcase_add_loop_test(tests, a_schedule_that_is_wished_for_is_the_only_one, 0, 2);
+    tcase_add_loop_test(tests, a_schedule_that_is_wished_for_is_the_only_one, 0, 3);
     tcase_add_loop_test(tests, a_small_mesh_is_not_quiet, 0, 2);
     tcase_add_test(tests, little_memory_is_kept);
     tcase_add_test(tests, too_little_memory_is_refused);
