@@ -2,6 +2,13 @@
 /* What a schedule implies for the memory of a stage. */
 #include "passes/staging.h"
 
+int64_t mw_staging_memory_bytes(const MwStaging *staging, int stage, int64_t memory_bytes)
+{
+    if (staging->memory_share)
+        return (int64_t)(staging->memory_share[stage] * (double)memory_bytes);
+    return memory_bytes / mw_staging_chunks(staging, mw_staging_mesh(staging, stage));
+}
+
 /* Whether no task of another micro-batch runs between the tasks of one. */
 static bool is_sequential(const MwMeshSchedule *mesh)
 {
@@ -48,10 +55,11 @@ static bool backward_follows(const MwStaging *staging, int stage)
 MwFlight mw_staging_flight(const MwStaging *staging, int stage)
 {
     int mesh = mw_staging_mesh(staging, stage), chunk = stage / staging->mesh_count;
+    const int chunks = mw_staging_chunks(staging, mesh);
     MwFlight flight = {.micro_batches = staging->micro_batches,
-                       .shares_update = staging->schedule->chunks > 1,
-                       .is_sequential = staging->schedule->chunks == 1 &&
-                                        is_sequential(&staging->schedule->meshes[mesh]),
+                       .shares_update = chunks > 1,
+                       .is_sequential =
+                           chunks == 1 && is_sequential(&staging->schedule->meshes[mesh]),
                        .backward_follows = backward_follows(staging, stage)};
     for (int from = 0; from < MW_PHASE_COUNT; from++)
         for (int to = 0; to < MW_PHASE_COUNT; to++) {

@@ -24,13 +24,15 @@ typedef struct {
 
 typedef struct {
     int stage_count;
-    int mesh_count; /* stage s runs on mesh s % mesh_count */
+    int mesh_count; /* mw_staging_mesh gives that of a stage */
     const MwSubmesh *meshes;
     const int *layer_stage; /* [layers] the stage of each, ascending from 0 to stage_count - 1 */
     /* [layers] the layer recomputes its values in the backward; NULL: none does */
     const bool *layer_remat;
     int layer_count;
     int micro_batches;
+    /* [stages] the part of the memory of its mesh that a stage may use; NULL: equal parts */
+    const double *memory_share;
     const MwPipelineSchedule *schedule; /* also with one mesh: one micro-batch after another */
     const MwStagingAlternative *alternatives;
     int alternative_count;
@@ -38,8 +40,22 @@ typedef struct {
 
 static inline int mw_staging_mesh(const MwStaging *staging, int stage)
 {
-    return stage % staging->mesh_count;
+    return mw_pipeline_mesh_of(staging->schedule->kind, staging->mesh_count, stage);
 }
+
+/* Number of stages on a mesh, and the stage that is chunk `chunk` there. */
+static inline int mw_staging_chunks(const MwStaging *staging, int mesh)
+{
+    return mw_pipeline_mesh_chunks(staging->schedule, mesh);
+}
+
+static inline int mw_staging_stage_at(const MwStaging *staging, int mesh, int chunk)
+{
+    return mw_pipeline_stage(staging->schedule, mesh, chunk);
+}
+
+/* Bytes of a device that the stage may use, of `memory_bytes` for all stages of its mesh. */
+int64_t mw_staging_memory_bytes(const MwStaging *staging, int stage, int64_t memory_bytes);
 
 static inline int mw_staging_stage(const MwStaging *staging, const MwNode *node)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Checks of schedules and timelines. They use only the types of the generators; the dependencies
+/* Checks of schedules and timelines. They use of the generators only the
+ * types and the placement of stages; the dependencies
  * of a task are stated here again:
  *
  *     forward         the forward of the previous stage
@@ -26,7 +27,7 @@ static int64_t task_index(const MwPipelineSchedule *schedule, int stage, int mic
 
 static ScheduleCheck check_new(MwArena *arena, const MwPipelineSchedule *schedule, MwDiags *diags)
 {
-    ScheduleCheck check = {schedule, arena, diags, schedule->mesh_count * schedule->chunks};
+    ScheduleCheck check = {schedule, arena, diags, mw_pipeline_stage_count(schedule)};
     for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
         check.ran[kind] = MW_NEW(arena, bool, task_index(schedule, check.stage_count, 0));
     return check;
@@ -52,7 +53,7 @@ static bool numbers_are_good(const MwPipelineSchedule *schedule, MwDiags *diags)
     const MwPipelineInfo *info = mw_pipeline_info(schedule->kind);
     const int chunks = schedule->chunks;
     if (schedule->mesh_count >= 1 && schedule->micro_batches >= 1 && chunks >= 1 &&
-        (chunks == 1 || info->chunked))
+        chunks <= mw_pipeline_most_chunks(schedule->kind))
         return true;
     mw_diag_error(diags, mw_span_none(),
                   "%s: no schedule has %d meshes, %d micro-batches, %d chunks", info->name,
@@ -108,9 +109,10 @@ static bool task_is_good(ScheduleCheck *check, int mesh, MwTask task, int *lates
     if (!has_kind(mw_pipeline_info(schedule->kind), task.kind))
         return refuse(check, mesh, "a task of a kind that the schedule does not have");
     if (task.micro_batch < 0 || task.micro_batch >= schedule->micro_batches || task.chunk < 0 ||
-        task.chunk >= schedule->chunks)
+        task.chunk >= mw_pipeline_mesh_chunks(schedule, mesh))
         return refuse_task(check, mesh, task, "out of range");
-    int64_t at = task_index(schedule, task.chunk * schedule->mesh_count + mesh, task.micro_batch);
+    int64_t at =
+        task_index(schedule, mw_pipeline_stage(schedule, mesh, task.chunk), task.micro_batch);
     MwTaskKind needed = needed_here(task.kind);
     if (check->ran[task.kind][at])
         return refuse_task(check, mesh, task, "runs twice");
@@ -124,12 +126,12 @@ static bool task_is_good(ScheduleCheck *check, int mesh, MwTask task, int *lates
     return true;
 }
 
-static int64_t tasks_of_mesh(const MwPipelineSchedule *schedule)
+static int64_t tasks_of_mesh(const MwPipelineSchedule *schedule, int mesh)
 {
     int64_t kinds = 0;
     for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
         kinds += has_kind(mw_pipeline_info(schedule->kind), (MwTaskKind)kind);
-    return kinds * schedule->chunks * schedule->micro_batches;
+    return kinds * mw_pipeline_mesh_chunks(schedule, mesh) * schedule->micro_batches;
 }
 
 /* Checks that a mesh runs every task once, in an order that is valid on this mesh alone. */
@@ -141,7 +143,7 @@ static bool list_is_good(ScheduleCheck *check, int mesh_index)
     for (int i = 0; i < mesh->task_count; i++)
         if (!task_is_good(check, mesh_index, mesh->tasks[i], latest))
             return false;
-    int64_t missing = tasks_of_mesh(schedule) - mesh->task_count;
+    int64_t missing = tasks_of_mesh(schedule, mesh_index) - mesh->task_count;
     return missing == 0 ||
            refuse(check, mesh_index,
                   mw_arena_printf(check->arena, "tasks are missing: %lld", (long long)missing));
@@ -159,7 +161,7 @@ static bool runs_to_end(ScheduleCheck *check)
         for (int i = 0; i < schedule->mesh_count; i++) {
             for (; next[i] < schedule->meshes[i].task_count; next[i]++, moved = true) {
                 MwTask task = schedule->meshes[i].tasks[next[i]];
-                int stage = task.chunk * schedule->mesh_count + i;
+                int stage = mw_pipeline_stage(schedule, i, task.chunk);
                 int needed = stage_needed(check, task.kind, stage);
                 if (needed >= 0 &&
                     !check->ran[task.kind][task_index(schedule, needed, task.micro_batch)])
@@ -224,7 +226,7 @@ static void fill_ends(const MwPipelineSchedule *schedule, const MwTimeline *time
     for (int i = 0; i < schedule->mesh_count; i++) {
         for (int k = 0; k < schedule->meshes[i].task_count; k++) {
             MwTask task = schedule->meshes[i].tasks[k];
-            int stage = task.chunk * schedule->mesh_count + i;
+            int stage = mw_pipeline_stage(schedule, i, task.chunk);
             end[task.kind][task_index(schedule, stage, task.micro_batch)] =
                 timeline->meshes[i].tasks[k].end;
         }
@@ -277,7 +279,7 @@ bool mw_timeline_check(MwArena *arena, const MwPipelineSchedule *schedule,
         for (int k = 0; k < schedule->meshes[i].task_count && !wrong; k++) {
             MwTask task = schedule->meshes[i].tasks[k];
             MwTaskTime time = timeline->meshes[i].tasks[k];
-            int stage = task.chunk * schedule->mesh_count + i;
+            int stage = mw_pipeline_stage(schedule, i, task.chunk);
             wrong = wrong_time(time, times[stage].task[task.kind], mesh_free,
                                earliest(&check, times, end, task, stage));
             if (wrong)

@@ -24,23 +24,37 @@ static int task_kinds(MwPipelineKind kind)
     return count;
 }
 
+void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh)
+{
+    MwMeshSchedule *order = &schedule->meshes[mesh];
+    int live = 0;
+    for (int i = 0; i < order->task_count; i++) {
+        live += order->tasks[i].kind == MW_TASK_FORWARD;
+        order->in_flight = (int)mw_max(order->in_flight, live);
+        live -= order->tasks[i].kind == MW_TASK_WEIGHT;
+    }
+    for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, mesh); c++)
+        order->slots[c] = mw_pipeline_slots(schedule, mesh, c, MW_TASK_FORWARD, MW_TASK_WEIGHT);
+}
+
 MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
                                              int micro_batches, int chunks)
 {
     MW_ASSERT(meshes >= 1 && micro_batches >= 1 && chunks >= 1);
-    MW_ASSERT(chunks == 1 || mw_pipeline_info(kind)->chunked);
+    MW_ASSERT(chunks <= mw_pipeline_most_chunks(kind));
     MW_ASSERT(micro_batches <= INT_MAX / task_kinds(kind) / chunks / meshes);
-    int tasks = micro_batches * chunks * task_kinds(kind);
+    const int tasks = micro_batches * task_kinds(kind);
     MwPipelineSchedule *schedule = MW_NEW(arena, MwPipelineSchedule, 1);
     *schedule = (MwPipelineSchedule){kind, meshes, micro_batches, chunks,
                                      MW_NEW(arena, MwMeshSchedule, meshes)};
     for (int i = 0; i < meshes; i++) {
-        schedule->meshes[i].tasks = MW_NEW(arena, MwTask, tasks);
-        schedule->meshes[i].slots = MW_NEW(arena, int, chunks);
+        const int held = mw_pipeline_mesh_chunks(schedule, i);
+        schedule->meshes[i].tasks = MW_NEW(arena, MwTask, tasks * held);
+        schedule->meshes[i].slots = MW_NEW(arena, int, held);
     }
     generators[kind].order(schedule);
     for (int i = 0; i < meshes; i++)
-        MW_ASSERT(schedule->meshes[i].task_count == tasks);
+        MW_ASSERT(schedule->meshes[i].task_count == tasks * mw_pipeline_mesh_chunks(schedule, i));
     return schedule;
 }
 

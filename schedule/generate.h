@@ -5,8 +5,8 @@
 
 #include "schedule/schedule.h"
 
-/* The schedule of a kind, in `arena`, for any numbers from 1 on. `chunks` is 1 unless the kind
- * is chunked. There are fewer than 2^31 tasks in all. */
+/* The schedule of a kind, in `arena`, for any numbers from 1 on. `chunks` is at most
+ * mw_pipeline_most_chunks. There are fewer than 2^31 tasks in all. */
 MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
                                              int micro_batches, int chunks);
 

@@ -16,6 +16,10 @@
 #include "schedule/schedule.def"
 #undef SCHEDULE
 
+/* Sets the numbers of micro-batches in flight on a mesh from the order of its tasks, for schedules
+ * that split the backward. */
+void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh);
+
 /* Appends a task. The array of a mesh has room for all its tasks. */
 static inline void mw_mesh_schedule_add(MwMeshSchedule *mesh, MwTaskKind kind, int micro_batch,
                                         int chunk)

@@ -4,13 +4,14 @@
 
 #include "base/suggest.h"
 
+#include <limits.h>
 #include <string.h>
 
 static const MwPipelineInfo infos[MW_PIPELINE_COUNT] = {
-#define SCHEDULE(id, name, text, what, splits, chunked, trains, turn, leaner, held, deferred,      \
-                 returns, by_stages)                                                               \
-    [MW_PIPELINE_##id] = {text,   what, splits,   chunked, trains,   turn,                         \
-                          leaner, held, deferred, returns, by_stages},
+#define SCHEDULE(id, name, text, what, splits, chunked, trains, placement, turn, leaner, held,     \
+                 deferred, returns, by_stages)                                                     \
+    [MW_PIPELINE_##id] = {text, what,   splits, chunked,  trains,  MW_PLACE_##placement,           \
+                          turn, leaner, held,   deferred, returns, by_stages},
 #include "schedule/schedule.def"
 #undef SCHEDULE
 };
@@ -62,6 +63,70 @@ MwPipelineKind mw_pipeline_splitting(void)
     while (!infos[kind].splits)
         kind++;
     return (MwPipelineKind)kind;
+}
+
+/* Whether stages go down the meshes and up again. */
+static bool is_vee(MwPipelineKind kind, int chunks)
+{
+    MW_ASSERT(chunks >= 1 && chunks <= mw_pipeline_most_chunks(kind));
+    return infos[kind].placement == MW_PLACE_VEE && chunks > 1;
+}
+
+int mw_pipeline_most_chunks(MwPipelineKind kind)
+{
+    if (!infos[kind].chunked)
+        return 1;
+    return infos[kind].placement == MW_PLACE_VEE ? 2 : INT_MAX;
+}
+
+int mw_pipeline_stages(MwPipelineKind kind, int meshes, int chunks)
+{
+    return meshes * chunks - is_vee(kind, chunks);
+}
+
+int mw_pipeline_meshes(MwPipelineKind kind, int stages, int chunks)
+{
+    return (stages + is_vee(kind, chunks)) / chunks;
+}
+
+int mw_pipeline_mesh_of(MwPipelineKind kind, int meshes, int stage)
+{
+    if (infos[kind].placement == MW_PLACE_VEE && stage >= meshes)
+        return 2 * meshes - 2 - stage;
+    return stage % meshes;
+}
+
+int mw_pipeline_chunks_of(MwPipelineKind kind, int meshes, int chunks, int mesh)
+{
+    return is_vee(kind, chunks) && mesh == meshes - 1 ? 1 : chunks;
+}
+
+int mw_pipeline_parts_of(MwPipelineKind kind, int meshes, int chunks, int stage)
+{
+    return is_vee(kind, chunks) && stage == meshes - 1 ? 2 : 1;
+}
+
+int mw_pipeline_stage_of_part(MwPipelineKind kind, int meshes, int chunks, int part)
+{
+    return is_vee(kind, chunks) && part >= meshes ? part - 1 : part;
+}
+
+int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh, int chunk)
+{
+    const int meshes = schedule->mesh_count;
+    if (infos[schedule->kind].placement == MW_PLACE_VEE && chunk == 1)
+        return 2 * meshes - 2 - mesh;
+    return chunk * meshes + mesh;
+}
+
+int mw_pipeline_mesh_chunks(const MwPipelineSchedule *schedule, int mesh)
+{
+    return mw_pipeline_chunks_of(schedule->kind, schedule->mesh_count, schedule->chunks, mesh);
+}
+
+int mw_pipeline_stage_count(const MwPipelineSchedule *schedule)
+{
+    return mw_pipeline_stages(schedule->kind, schedule->mesh_count, schedule->chunks);
 }
 
 int mw_pipeline_most_held(void)

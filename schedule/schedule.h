@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Pipeline schedules as data: the order in which each mesh runs its tasks in one step.
  *
- * Stage s of the model is chunk s / meshes of mesh s % meshes. A schedule states only the order:
- * a task begins when the previous task of its mesh has ended and its inputs have arrived from
+ * A mesh holds one or more stages of the model, its chunks, numbered in the order of the pipeline.
+ * The placement of a schedule (MwPlacement) says which. A schedule states only the order: a task
+ * begins when the previous task of its mesh has ended and its inputs have arrived from
  * the neighbouring stages (schedule/timeline.h computes when). Nothing here knows of graphs or
  * devices.
  *
@@ -24,10 +25,21 @@ typedef enum {
     MW_PIPELINE_COUNT
 } MwPipelineKind;
 
+/* Which stages a mesh of p holds. */
+typedef enum {
+    MW_PLACE_ROUND_ROBIN, /* chunk c of mesh i is stage c p + i */
+    /* Stages go down the meshes and up again. Chunk 0 of mesh i is stage i, chunk 1 is stage
+     * 2p - 2 - i. Mesh p - 1, where the pipeline turns, has one stage, which does the work of two
+     * others: its halves would be neighbours in the pipeline and on the mesh, and run one directly
+     * after the other. With one chunk on each mesh stages only go down. */
+    MW_PLACE_VEE,
+} MwPlacement;
+
 /* A row of schedule.def, whose head gives the meaning of the columns. */
 typedef struct {
     const char *name, *what;
     bool splits, chunked, trains;
+    MwPlacement placement;
     int turn;
     MwPipelineKind leaner;
     int held;
@@ -71,19 +83,40 @@ typedef struct {
     MwTask *tasks; /* [task_count], in the order in which they run */
     int task_count;
     int in_flight; /* the most pairs of micro-batch and chunk in flight at once */
-    int *slots;    /* [chunks]: the most micro-batches in flight at once in each chunk */
+    int *slots;    /* [mw_pipeline_mesh_chunks]: the most micro-batches in flight in each chunk */
 } MwMeshSchedule;
 
 typedef struct {
     MwPipelineKind kind;
-    int mesh_count, micro_batches, chunks;
+    int mesh_count, micro_batches;
+    int chunks;             /* the most of a mesh */
     MwMeshSchedule *meshes; /* [mesh_count] */
 } MwPipelineSchedule;
 
-static inline int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh, int chunk)
-{
-    return chunk * schedule->mesh_count + mesh;
-}
+/* ---- Placement, of schedules of kind `kind` on `meshes` meshes with `chunks` chunks ---- */
+
+/* The most chunks that a mesh may hold: 1, 2, or INT_MAX. */
+int mw_pipeline_most_chunks(MwPipelineKind kind);
+/* Number of stages. */
+int mw_pipeline_stages(MwPipelineKind kind, int meshes, int chunks);
+/* Number of meshes of so many stages; they have the stages of some number of meshes. */
+int mw_pipeline_meshes(MwPipelineKind kind, int stages, int chunks);
+/* The mesh of a stage. Its chunk there is stage / meshes. */
+int mw_pipeline_mesh_of(MwPipelineKind kind, int meshes, int stage);
+/* Number of stages that one mesh holds. */
+int mw_pipeline_chunks_of(MwPipelineKind kind, int meshes, int chunks, int mesh);
+/* The work of a stage, as a multiple of one chunk's, where all meshes have equal work. */
+int mw_pipeline_parts_of(MwPipelineKind kind, int meshes, int chunks, int stage);
+
+/* The stage of a part, where the work is cut into meshes * chunks parts in the order of the
+ * pipeline. */
+int mw_pipeline_stage_of_part(MwPipelineKind kind, int meshes, int chunks, int part);
+
+/* The stage that is a chunk of a mesh. */
+int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh, int chunk);
+/* Number of chunks of a mesh of the schedule; and of stages of all meshes. */
+int mw_pipeline_mesh_chunks(const MwPipelineSchedule *schedule, int mesh);
+int mw_pipeline_stage_count(const MwPipelineSchedule *schedule);
 
 /* The most micro-batches that are at once between the beginning of their task of kind `from` and
  * the end of their task of kind `to` in a chunk of a mesh: the slots of a buffer that these two

@@ -23,7 +23,7 @@ static bool is_backward(MwTaskKind kind)
 static double arrival(const TimelineRun *run, MwTask task, int stage)
 {
     const int m = run->schedule->micro_batches;
-    const int last = run->schedule->mesh_count * run->schedule->chunks - 1;
+    const int last = mw_pipeline_stage_count(run->schedule) - 1;
     if (task.kind == MW_TASK_FORWARD && stage > 0)
         return run->activations[(stage - 1) * m + task.micro_batch];
     if (is_backward(task.kind) && stage < last)
@@ -90,7 +90,7 @@ MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
                             const MwStageTimes *times)
 {
     const int meshes = schedule->mesh_count;
-    const int results = meshes * schedule->chunks * schedule->micro_batches;
+    const int results = mw_pipeline_stage_count(schedule) * schedule->micro_batches;
     MwTimeline *timeline = MW_NEW(arena, MwTimeline, 1);
     timeline->meshes = MW_NEW(arena, MwMeshTimeline, meshes);
     for (int i = 0; i < meshes; i++)
@@ -114,10 +114,11 @@ MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
 
 MwTimeline *mw_timeline_new_clocks(MwArena *arena, const MwPipelineSchedule *schedule)
 {
-    const int stages = schedule->mesh_count * schedule->chunks;
+    const int stages = mw_pipeline_stage_count(schedule);
     MwStageTimes *times = MW_NEW(arena, MwStageTimes, stages);
     for (int s = 0; s < stages; s++)
         for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
-            times[s].task[kind] = 1;
+            times[s].task[kind] =
+                mw_pipeline_parts_of(schedule->kind, schedule->mesh_count, schedule->chunks, s);
     return mw_timeline_new(arena, schedule, times);
 }

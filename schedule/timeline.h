@@ -42,7 +42,8 @@ typedef struct {
 MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
                             const MwStageTimes *times);
 
-/* The timeline if every task takes 1 and transfers take 0: the start of a task is its clock,
+/* The timeline if every task takes 1 and transfers take 0 (a task that does the work of two
+ * chunks takes 2): the start of a task is its clock,
  * `total` the number of clocks. */
 MwTimeline *mw_timeline_new_clocks(MwArena *arena, const MwPipelineSchedule *schedule);
 

@@ -64,7 +64,7 @@ static void build_buffers(const Builder *b, const MwMeshStorage *storage, MwPlan
 static const char *program_name(const MwStageBuilder *s, MwPhase phase)
 {
     const MwStaging *staging = &s->compilation->staging;
-    if (staging->stage_count == staging->mesh_count)
+    if (mw_staging_chunks(staging, mw_staging_mesh(staging, s->index)) == 1)
         return mw_phase_name(phase);
     return mw_arena_printf(s->arena, "%s.%d", mw_phase_name(phase), s->index / staging->mesh_count);
 }
@@ -117,10 +117,10 @@ static void build_programs(const Builder *b, MwStageBuilder *s, int first_operat
 /* One program for the updates of all stages of a mesh. */
 static void build_update(const Builder *b, int index, MwPlanMesh *mesh)
 {
-    int chunks = staging_of(b)->schedule->chunks;
+    const int chunks = mw_staging_chunks(staging_of(b), index);
     MwPlanProgram *parts = MW_NEW(b->arena, MwPlanProgram, chunks);
     for (int chunk = 0; chunk < chunks; chunk++)
-        parts[chunk] = b->stages[mw_pipeline_stage(staging_of(b)->schedule, index, chunk)].update;
+        parts[chunk] = b->stages[mw_staging_stage_at(staging_of(b), index, chunk)].update;
     MwPlanProgram update =
         mw_programs_merge(b->arena, mw_phase_name(MW_PHASE_UPDATE), parts, chunks);
     if (update.instr_count == 0)
@@ -203,8 +203,9 @@ static void prepare_stage(Builder *b, int index, const Spending *spending, MwMes
 static void make_room(const Builder *b, int index, MwPlanMesh *mesh)
 {
     int nodes = 0, outputs = 0, metrics = 0, operators = 0, stages = 0;
-    for (int s = index; s < staging_of(b)->stage_count; s += staging_of(b)->mesh_count) {
-        const MwStage *stage = &b->compilation->stages[s];
+    for (int chunk = 0; chunk < mw_staging_chunks(staging_of(b), index); chunk++) {
+        const MwStage *stage =
+            &b->compilation->stages[mw_staging_stage_at(staging_of(b), index, chunk)];
         nodes += stage->local->graph->nodes.count;
         outputs += stage->local->graph->outputs.count;
         metrics += stage->local->graph->metrics.count;
@@ -244,8 +245,8 @@ static MwMeshStorage build_storage(Builder *b, int index, const Spending *spendi
 {
     MwMeshStorage storage = {.arena = b->work};
     const MwStaging *staging = staging_of(b);
-    for (int s = index; s < staging->stage_count; s += staging->mesh_count)
-        prepare_stage(b, s, spending, &storage, mesh);
+    for (int chunk = 0; chunk < mw_staging_chunks(staging, index); chunk++)
+        prepare_stage(b, mw_staging_stage_at(staging, index, chunk), spending, &storage, mesh);
     mw_storage_place(&storage, b->backend->overlaps, mw_device_bytes(b->compilation));
     return storage;
 }
@@ -256,7 +257,6 @@ static const Spending spendings[] = {{true, true}, {true, false}, {false, false}
 static void build_mesh(Builder *b, int index)
 {
     MwPlanMesh *mesh = &b->plan->meshes[index];
-    const int stages = staging_of(b)->mesh_count;
     const int64_t limit_bytes = mw_device_bytes(b->compilation);
     *mesh = (MwPlanMesh){.shape = b->compilation->stages[index].local->mesh,
                          .first_rank = staging_of(b)->meshes[index].first_device};
@@ -268,8 +268,8 @@ static void build_mesh(Builder *b, int index)
             break;
     }
     build_buffers(b, &storage, mesh);
-    for (int s = index; s < staging_of(b)->stage_count; s += stages)
-        build_stage(b, s);
+    for (int chunk = 0; chunk < mw_staging_chunks(staging_of(b), index); chunk++)
+        build_stage(b, mw_staging_stage_at(staging_of(b), index, chunk));
     build_tasks(b, index, mesh);
     build_update(b, index, mesh);
 }

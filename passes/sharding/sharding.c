@@ -230,10 +230,10 @@ typedef struct {
 /* The stage that is number `i` on the mesh. */
 static int stage_of(const Submesh *submesh, const MwCompilation *compilation, int i)
 {
-    return submesh->mesh + i * compilation->staging.mesh_count;
+    return mw_staging_stage_at(&compilation->staging, submesh->mesh, i);
 }
 
-/* Stages on one mesh share its memory in equal parts. */
+/* Stages on one mesh share its memory. */
 static StageAttempt attempt_of(MwArena *arena, const MwCompilation *compilation, int stage,
                                MwMeshShape mesh)
 {
@@ -246,8 +246,8 @@ static StageAttempt attempt_of(MwArena *arena, const MwCompilation *compilation,
                           .graph = compilation->stages[stage].graph,
                           .mesh = mesh,
                           .flight = flight,
-                          .memory_bytes = mw_memory_bytes(compilation) * staging->mesh_count /
-                                          staging->stage_count,
+                          .memory_bytes =
+                              mw_staging_memory_bytes(staging, stage, mw_memory_bytes(compilation)),
                           .diags = mw_diags_new(arena)};
 }
 
@@ -383,7 +383,7 @@ static Submesh submesh_of(const MwCompilation *compilation, int mesh)
     const MwStaging *staging = &compilation->staging;
     Submesh submesh = {.arena = mw_arena_new_within(compilation->arena),
                        .mesh = mesh,
-                       .stage_count = staging->stage_count / staging->mesh_count};
+                       .stage_count = mw_staging_chunks(staging, mesh)};
     submesh.meshes = choose_meshes(submesh.arena, compilation, mesh);
     submesh.candidates = MW_NEW(submesh.arena, MeshAttempt, submesh.meshes.count);
     for (int i = 0; i < submesh.stage_count; i++)

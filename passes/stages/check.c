@@ -27,11 +27,17 @@ typedef struct {
 typedef struct {
     const MwCompilation *compilation; /* the lowered copy, with its stages */
     const MwStageLayout *layout;
-    int64_t limit_bytes; /* of a device for one stage */
+    int64_t memory_bytes; /* of a device */
     double *needed;
     StageCheck *stages;
     int *wave; /* stages to solve next */
 } LayoutCheck;
+
+/* Bytes of a device for stage `i`. */
+static int64_t limit_of(const LayoutCheck *check, int i)
+{
+    return mw_staging_memory_bytes(&check->compilation->staging, i, check->memory_bytes);
+}
 
 static double needed_bytes(const MwShardingFit *fit, int64_t limit_bytes)
 {
@@ -56,7 +62,7 @@ static void build_stage(void *context, int i)
                           .micro_batches = staging->micro_batches,
                           .flight = &stage->flight};
     stage->problem = mw_intra_problem(stage->arena, &query, mw_diags_new(stage->arena));
-    stage->is_done = !stage->problem || mw_sharding_most(stage->problem) <= check->limit_bytes;
+    stage->is_done = !stage->problem || mw_sharding_most(stage->problem) <= limit_of(check, i);
 }
 
 /* Solves a stage of the wave within the limit. */
@@ -66,8 +72,8 @@ static void solve_stage(void *context, int index)
     const int i = check->wave[index];
     StageCheck *stage = &check->stages[i];
     const MwShardingFit fit =
-        mw_sharding_fit(stage->arena, stage->problem, check->limit_bytes, MW_SHARDING_QUICK);
-    check->needed[i] = needed_bytes(&fit, check->limit_bytes);
+        mw_sharding_fit(stage->arena, stage->problem, limit_of(check, i), MW_SHARDING_QUICK);
+    check->needed[i] = needed_bytes(&fit, limit_of(check, i));
     stage->sharding = fit.sharding;
     stage->is_done = true;
 }
@@ -82,7 +88,7 @@ static bool reuse(const LayoutCheck *check, int i)
         if (!other->sharding || !mw_intra_problems_alike(other->problem, stage->problem))
             continue;
         stage->sharding =
-            mw_sharding_of_alike(stage->arena, stage->problem, other->sharding, check->limit_bytes);
+            mw_sharding_of_alike(stage->arena, stage->problem, other->sharding, limit_of(check, i));
         stage->is_done = stage->sharding != NULL;
         if (stage->is_done)
             check->needed[i] = (double)stage->sharding->peak_bytes;
@@ -129,7 +135,7 @@ double mw_stage_check(MwArena *arena, const MwStageCheckRequest *request, double
     const int stages = layout->stage_count;
     LayoutCheck check = {.compilation = &copy,
                          .layout = layout,
-                         .limit_bytes = (int64_t)request->memory_bytes / layout->chunks,
+                         .memory_bytes = (int64_t)request->memory_bytes,
                          .needed = needed,
                          .stages = MW_NEW(arena, StageCheck, stages),
                          .wave = MW_NEW(arena, int, stages)};
@@ -139,6 +145,6 @@ double mw_stage_check(MwArena *arena, const MwStageCheckRequest *request, double
         mw_arena_free(&check.stages[i].arena);
     double most = 0;
     for (int i = 0; i < layout->stage_count; i++)
-        most = fmax(most, needed[i] * layout->chunks);
+        most = fmax(most, needed[i] / mw_stage_layout_memory_share(layout, i));
     return most;
 }

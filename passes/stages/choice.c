@@ -9,7 +9,8 @@
  * With several chunks per mesh all meshes have one size. Each chunk becomes a stage of a cluster
  * with `chunks` times the devices, and counts with `chunks` times its work and memory: the
  * chunks of a mesh are assumed to be alike. As they share a logical mesh, the problem is solved
- * once for each logical mesh. */
+ * once for each logical mesh. Where stages go down the meshes and up again, the two chunks of the
+ * mesh where they turn become one stage. */
 #include "passes/stages/choice.h"
 
 #include "cost/transfer.h"
@@ -206,20 +207,78 @@ static MwStageLayout layout_of(const ChoiceSearch *c, const MwStagePlan *plan)
 {
     MwStageLayout layout = {.kind = c->query->kind,
                             .micro_batches = c->query->model->micro_batches,
-                            .chunks = c->query->chunks,
+                            .chunks = 1,
                             .stage_count = plan->stage_count,
                             .stages = MW_NEW(c->arena, MwLayoutStage, plan->stage_count)};
-    for (int i = 0; i < plan->stage_count; i++) {
+    for (int i = 0; i < plan->stage_count; i++)
         layout.stages[i] = stage_of(c, &plan->stages[i]);
-        if (c->terms.unrolled)
-            layout.stages[i].first_device = i % c->query->meshes * devices_of(c, c->submesh);
-    }
-    if (!c->terms.unrolled)
-        place_in_order(c, &layout);
+    place_in_order(c, &layout);
     return layout;
 }
 
 /* ---- The choice ---- */
+
+/* Joins two stages of one mesh to one, in the way that is quickest by itself. False if there is
+ * none. */
+static bool join_stages(const ChoiceSearch *c, MwLayoutStage *first, const MwLayoutStage *second)
+{
+    MwStageCostList list;
+    const int micro_batches = c->query->model->micro_batches;
+    MwStageCostQuery cost_query = cost_query_of(c, first->begin, second->end, c->submesh);
+    list_costs(c, &cost_query, 1, &list);
+    first->end = second->end;
+    for (int i = 0; i < list.count; i++)
+        if (i == 0 || mw_stage_cost_step_s(&list.at[i], micro_batches) <
+                          mw_stage_cost_step_s(&first->cost, micro_batches))
+            first->cost = list.at[i];
+    return list.count > 0;
+}
+
+/* The layout where each part of the plan is a chunk; without stages if there is none. */
+static MwStageLayout chunked_layout_of(const ChoiceSearch *c, const MwStagePlan *plan)
+{
+    const MwStageChoiceQuery *query = c->query;
+    const int meshes = query->meshes, chunks = query->chunks;
+    MwStageLayout layout = {.kind = query->kind,
+                            .micro_batches = query->model->micro_batches,
+                            .chunks = chunks,
+                            .stage_count = mw_pipeline_stages(query->kind, meshes, chunks)};
+    layout.stages = MW_NEW(c->arena, MwLayoutStage, layout.stage_count);
+    for (int i = 0; i < plan->stage_count; i++) {
+        const int s = mw_pipeline_stage_of_part(query->kind, meshes, chunks, i);
+        MwLayoutStage part = stage_of(c, &plan->stages[i]), *stage = &layout.stages[s];
+        part.first_device = mw_pipeline_mesh_of(query->kind, meshes, s) * devices_of(c, c->submesh);
+        if (stage->end == 0)
+            *stage = part;
+        else if (!join_stages(c, stage, &part))
+            return (MwStageLayout){0};
+    }
+    return layout;
+}
+
+/* The parts to which layers are pinned: where the pipeline turns, the first layer that is pinned to
+ * that stage to its first part, the last one to the other. */
+static const int *pinned_parts(const ChoiceSearch *c)
+{
+    const MwStageChoiceQuery *query = c->query;
+    const int layers = query->model->layer_count, turn = query->meshes - 1;
+    if (!query->layer_stage || query->meshes == 0 ||
+        mw_pipeline_parts_of(query->kind, query->meshes, query->chunks, turn) == 1)
+        return query->layer_stage;
+    int *part = MW_NEW(c->arena, int, layers);
+    int last = -1; /* of the layers that are pinned to the turn */
+    for (int l = 0; l < layers; l++) {
+        const int stage = query->layer_stage[l];
+        part[l] = stage > turn ? stage + 1 : stage;
+        if (stage == turn && last >= 0)
+            part[l] = -1;
+        if (stage == turn)
+            last = l;
+    }
+    if (last >= 0 && part[last] < 0)
+        part[last] = turn + 1;
+    return part;
+}
 
 static bool is_better_answer(const MwStageChoiceAnswer *a, const MwStageChoiceAnswer *b)
 {
@@ -239,7 +298,10 @@ static void keep_better(ChoiceSearch *c, const MwStagePlan *plan)
     if (plan->is_spent)
         left_out_s = fmin(left_out_s, mw_seconds(plan->lower_bound));
     if (plan->reason == MW_STAGES_POSSIBLE) {
-        answer.layout = layout_of(c, plan);
+        answer.layout = c->terms.unrolled ? chunked_layout_of(c, plan) : layout_of(c, plan);
+        answer.reason = answer.layout.stage_count > 0 ? MW_STAGES_POSSIBLE : MW_STAGES_UNANSWERED;
+    }
+    if (answer.reason == MW_STAGES_POSSIBLE) {
         mw_stage_layout_price(c->query->model, &answer.layout);
         c->best_total = plan->total;
     }
@@ -266,7 +328,7 @@ static void solve(ChoiceSearch *c)
                                   c->stages ? c->stages : (int)mw_max(2, query->least_stages),
                               .most_stages = c->stages,
                               .submesh = c->submesh,
-                              .layer_stage = query->layer_stage,
+                              .layer_stage = pinned_parts(c),
                               .answer = answer_queries,
                               .bound = bound_candidate,
                               .is_optional = query->is_optional || c->best_total > 0,

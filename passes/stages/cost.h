@@ -69,4 +69,10 @@ static inline double mw_stage_cost_time_s(const MwStageCost *cost)
     return cost->forward_s + cost->backward_s + cost->weight_s;
 }
 
+/* Seconds of a step of the stage alone. */
+static inline double mw_stage_cost_step_s(const MwStageCost *cost, int micro_batches)
+{
+    return micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
+}
+
 #endif

@@ -9,6 +9,19 @@
 
 #include <math.h>
 
+int mw_stage_layout_meshes(const MwStageLayout *layout)
+{
+    return layout->stage_count
+               ? mw_pipeline_meshes(layout->kind, layout->stage_count, layout->chunks)
+               : 0;
+}
+
+static MwPipelineSchedule *schedule_of(MwArena *arena, const MwStageLayout *layout)
+{
+    return mw_pipeline_schedule_new(arena, layout->kind, mw_stage_layout_meshes(layout),
+                                    layout->micro_batches, layout->chunks);
+}
+
 static MwTensorPlacement place_of(const MwLayoutStage *stage)
 {
     return (MwTensorPlacement){mw_spec_replicated(), stage->cost.mesh, stage->first_device};
@@ -62,7 +75,8 @@ static double held_bytes(const MwStageLayout *layout, const MwPipelineSchedule *
 {
     const MwPipelineInfo *info = mw_pipeline_info(layout->kind);
     const MwStageCost *cost = &layout->stages[s].cost;
-    int meshes = schedule->mesh_count, mesh = s % meshes, chunk = s / meshes;
+    const int meshes = schedule->mesh_count;
+    const int mesh = mw_pipeline_mesh_of(layout->kind, meshes, s), chunk = s / meshes;
     double bytes = cost->kept_bytes;
     if (!info->trains)
         return bytes;
@@ -77,13 +91,39 @@ static double held_bytes(const MwStageLayout *layout, const MwPipelineSchedule *
     return bytes;
 }
 
+double mw_stage_layout_memory_share(const MwStageLayout *layout, int stage)
+{
+    const int meshes = mw_stage_layout_meshes(layout);
+    const int mesh = mw_pipeline_mesh_of(layout->kind, meshes, stage);
+    const int chunks = mw_pipeline_chunks_of(layout->kind, meshes, layout->chunks, mesh);
+    if (mw_pipeline_info(layout->kind)->placement != MW_PLACE_VEE)
+        return 1.0 / chunks;
+    double bytes = 0;
+    for (int s = 0; s < layout->stage_count; s++)
+        if (mw_pipeline_mesh_of(layout->kind, meshes, s) == mesh)
+            bytes += layout->stages[s].needed_bytes;
+    return bytes > 0 ? layout->stages[stage].needed_bytes / bytes : 1.0 / chunks;
+}
+
+/* [stages] the parts of the memory; NULL if they are equal. */
+static const double *memory_shares(MwArena *arena, const MwStageLayout *layout)
+{
+    if (mw_pipeline_info(layout->kind)->placement != MW_PLACE_VEE)
+        return NULL;
+    double *shares = MW_NEW(arena, double, layout->stage_count);
+    for (int s = 0; s < layout->stage_count; s++)
+        shares[s] = mw_stage_layout_memory_share(layout, s);
+    return shares;
+}
+
 /* The memory of the device that needs most; sets that of each stage too. */
 static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule *schedule)
 {
     double most = 0;
     for (int mesh = 0; mesh < schedule->mesh_count; mesh++) {
         double bytes = 0, peak = 0;
-        for (int s = mesh; s < layout->stage_count; s += schedule->mesh_count) {
+        for (int chunk = 0; chunk < mw_pipeline_mesh_chunks(schedule, mesh); chunk++) {
+            const int s = mw_pipeline_stage(schedule, mesh, chunk);
             MwLayoutStage *stage = &layout->stages[s];
             double held = held_bytes(layout, schedule, s);
             stage->needed_bytes = held + stage->cost.peak_bytes;
@@ -98,9 +138,7 @@ static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule
 double mw_stage_layout_bytes(const MwStageLayout *layout, int stage)
 {
     MwArena *scratch = mw_arena_new();
-    const MwPipelineSchedule *schedule =
-        mw_pipeline_schedule_new(scratch, layout->kind, layout->stage_count / layout->chunks,
-                                 layout->micro_batches, layout->chunks);
+    const MwPipelineSchedule *schedule = schedule_of(scratch, layout);
     double bytes = held_bytes(layout, schedule, stage) + layout->stages[stage].cost.peak_bytes;
     mw_arena_free(&scratch);
     return bytes;
@@ -109,9 +147,7 @@ double mw_stage_layout_bytes(const MwStageLayout *layout, int stage)
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout)
 {
     MwArena *scratch = mw_arena_new();
-    const MwPipelineSchedule *schedule =
-        mw_pipeline_schedule_new(scratch, layout->kind, layout->stage_count / layout->chunks,
-                                 layout->micro_batches, layout->chunks);
+    const MwPipelineSchedule *schedule = schedule_of(scratch, layout);
     MwStageTimes *times = MW_NEW(scratch, MwStageTimes, layout->stage_count);
     for (int s = 0; s < layout->stage_count; s++)
         times[s] = times_of(model, layout, s);
@@ -132,7 +168,7 @@ MwStageCostQuery mw_stage_layout_cost_query(const MwStageLayout *layout, int sta
 /* A layout of one stage leaves the logical mesh to the pass sharding. */
 MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwStageLayout *layout)
 {
-    int mesh_count = layout->stage_count / layout->chunks;
+    const int mesh_count = mw_stage_layout_meshes(layout);
     int layers = layout->stages[layout->stage_count - 1].end;
     MwSubmesh *meshes = MW_NEW(arena, MwSubmesh, mesh_count);
     int *layer_stage = MW_NEW(arena, int, layers);
@@ -141,7 +177,7 @@ MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwS
         const MwLayoutStage *stage = &layout->stages[s];
         MwStageCostQuery cost_query = mw_stage_layout_cost_query(layout, s);
         mw_stage_costs_recomputed(costs, &cost_query, &stage->cost, remat + stage->begin);
-        meshes[s % mesh_count] =
+        meshes[mw_pipeline_mesh_of(layout->kind, mesh_count, s)] =
             (MwSubmesh){.first_device = stage->first_device,
                         .device_count = cost_query.devices,
                         .shape = mesh_count > 1 ? stage->cost.mesh : (MwMeshShape){0}};
@@ -155,13 +191,13 @@ MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwS
                        .layer_remat = remat,
                        .layer_count = layers,
                        .micro_batches = layout->micro_batches,
-                       .schedule = mw_pipeline_schedule_new(arena, layout->kind, mesh_count,
-                                                            layout->micro_batches, layout->chunks)};
+                       .memory_share = memory_shares(arena, layout),
+                       .schedule = schedule_of(arena, layout)};
 }
 
 const char *mw_stage_layout_name(MwArena *arena, const MwStageLayout *layout)
 {
-    int meshes = layout->stage_count / layout->chunks;
+    const int meshes = mw_stage_layout_meshes(layout);
     const char *count = meshes == 0   ? "several stages"
                         : meshes == 1 ? "1 stage"
                                       : mw_arena_printf(arena, "%d stages", meshes);

@@ -15,17 +15,25 @@ typedef struct {
 typedef struct {
     MwPipelineKind kind;
     int micro_batches;
-    int chunks;      /* stages on each mesh */
-    int stage_count; /* a multiple of `chunks`; stage s is on mesh s % (stage_count / chunks) */
+    int chunks;            /* the most stages of a mesh */
+    int stage_count;       /* that of a number of meshes; `kind` places them */
     MwLayoutStage *stages; /* in order; stages of one mesh have the same logical mesh */
     double step_s;         /* step time; set by mw_stage_layout_price */
     double ideal_s;        /* step time if no mesh ever waited; set by mw_stage_layout_price */
     double needed_bytes;   /* of the device that needs most; set by mw_stage_layout_price */
 } MwStageLayout;
 
+/* Number of meshes; 0 if the layout has no stages. */
+int mw_stage_layout_meshes(const MwStageLayout *layout);
+
 /* Computes the step time, from the timeline of the schedule and the update after it, and the
  * memory of the layout. A transfer is priced as if every device of a mesh held the whole tensor. */
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout);
+
+/* The part of the memory of its mesh that a stage may use. The chunks of a mesh are alike, and have
+ * equal parts; where stages go down the meshes and up again, the first chunk has more micro-batches
+ * in flight than the second, and each has the part that it needs of what both need. */
+double mw_stage_layout_memory_share(const MwStageLayout *layout, int stage);
 
 /* The staging of the layout for the passes after `stages`, in `arena` and without alternatives.
  * `costs` are those that the costs of its stages come from. */

@@ -39,11 +39,13 @@ static const MwSubmesh *cut_devices(MwArena *arena, int devices, int stages)
     return meshes;
 }
 
-static const int *cut_layers(MwArena *arena, int layers, int stages)
+static const int *cut_layers(MwArena *arena, int layers, MwPipelineKind kind, int meshes,
+                             int chunks)
 {
     int *stage = MW_NEW(arena, int, layers);
     for (int l = 0; l < layers; l++)
-        stage[l] = (int)((int64_t)l * stages / layers);
+        stage[l] = mw_pipeline_stage_of_part(kind, meshes, chunks,
+                                             (int)((int64_t)l * meshes * chunks / layers));
     return stage;
 }
 
@@ -54,20 +56,20 @@ static void cut_evenly(MwCompilation *compilation)
     int meshes = (int)mw_max(compilation->options.stages, 1);
     int chunks = (int)mw_max(compilation->options.chunks, 1);
     int layers = mw_layer_count(compilation->graph);
+    const MwPipelineKind kind = mw_usual_schedule(compilation);
     int micro_batches = (int)mw_max(mw_wanted_micro_batches(compilation), 1);
     bool *remat = MW_NEW(arena, bool, layers);
     for (int l = 0; l < layers; l++)
         remat[l] = compilation->options.remat == MW_REMAT_ALL;
-    compilation->staging =
-        (MwStaging){.stage_count = meshes * chunks,
-                    .mesh_count = meshes,
-                    .meshes = cut_devices(arena, device_count(compilation), meshes),
-                    .layer_stage = cut_layers(arena, layers, meshes * chunks),
-                    .layer_remat = remat,
-                    .layer_count = layers,
-                    .micro_batches = micro_batches,
-                    .schedule = mw_pipeline_schedule_new(arena, mw_usual_schedule(compilation),
-                                                         meshes, micro_batches, chunks)};
+    compilation->staging = (MwStaging){
+        .stage_count = mw_pipeline_stages(kind, meshes, chunks),
+        .mesh_count = meshes,
+        .meshes = cut_devices(arena, device_count(compilation), meshes),
+        .layer_stage = cut_layers(arena, layers, kind, meshes, chunks),
+        .layer_remat = remat,
+        .layer_count = layers,
+        .micro_batches = micro_batches,
+        .schedule = mw_pipeline_schedule_new(arena, kind, meshes, micro_batches, chunks)};
 }
 
 /* Whether the graph is a model as a user writes it, not the result of later passes. */
@@ -191,6 +193,15 @@ static bool check_order(const MwGraph *graph, const StagePins *pins, int layers,
     return false;
 }
 
+/* Number of stages on so many meshes; 0: any number. */
+static int stages_on(const MwCompilation *compilation, int meshes)
+{
+    const MwPipelineKind kind = mw_usual_schedule(compilation);
+    const int chunks =
+        (int)mw_min(mw_wanted_chunks(&compilation->options), mw_pipeline_most_chunks(kind));
+    return meshes ? mw_pipeline_stages(kind, meshes, chunks) : 0;
+}
+
 /* The reason why there are at most `stages` stages (0: any number), as the end of a message. */
 static const char *stage_limit_text(const MwCompilation *compilation, int stages)
 {
@@ -207,8 +218,7 @@ static const char *stage_limit_text(const MwCompilation *compilation, int stages
 /* Checks that no pin names a stage beyond the number of stages or devices. */
 static bool check_count(const MwCompilation *compilation, int stages, MwDiags *diags)
 {
-    int devices = device_count(compilation), chunks = mw_wanted_chunks(&compilation->options);
-    int most = stages ? stages : devices * chunks;
+    int most = stages ? stages : stages_on(compilation, device_count(compilation));
     for (int i = 0; i < compilation->graph->pins.count; i++) {
         const MwPin *pin = &compilation->graph->pins.at[i];
         if (pin->stage < most)
@@ -234,7 +244,7 @@ static bool read_pins(const MwCompilation *compilation, StagePins *pins, MwDiags
     for (int i = 0; i < graph->pins.count; i++)
         if (graph->pins.at[i].stage >= 0 && !add_pin(graph, pins, &graph->pins.at[i], diags))
             return false;
-    int stages = compilation->options.stages * mw_wanted_chunks(&compilation->options);
+    const int stages = stages_on(compilation, compilation->options.stages);
     return check_order(graph, pins, layers, stages, diags) &&
            check_count(compilation, stages, diags);
 }
@@ -468,6 +478,10 @@ static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
         mw_diag_error(diags, mw_span_none(),
                       "--chunks %d: schedule %s has one stage on each mesh; %s has several",
                       options->chunks, info->name, mw_pipeline_info(mw_pipeline_chunked())->name);
+    else if (options->chunks > mw_pipeline_most_chunks(mw_wanted_schedule(options)))
+        mw_diag_error(diags, mw_span_none(), "--chunks %d: schedule %s has at most %d on each mesh",
+                      options->chunks, info->name,
+                      mw_pipeline_most_chunks(mw_wanted_schedule(options)));
     else if (options->chunks > 1 && (options->stages == 1 || device_count(compilation) == 1))
         mw_diag_error(diags, mw_span_none(),
                       "--chunks %d: on one mesh there is nothing to interleave", options->chunks);

@@ -286,7 +286,8 @@ static MwStageReason try_schedule(Trials *t, RankedBatching *ranked, MwPipelineK
         MwStageLayout asked = {.kind = kind,
                                .micro_batches = ranked->batching->micro_batches,
                                .chunks = chunks,
-                               .stage_count = meshes * chunks};
+                               .stage_count =
+                                   meshes ? mw_pipeline_stages(kind, meshes, chunks) : 0};
         add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->arena, &asked),
                                     .needed_bytes = answer.needed_bytes});
     }
@@ -317,7 +318,8 @@ static void try_chunks(Trials *t, RankedBatching *ranked, MwPipelineKind kind, i
     if (wanted > 0 || chunks == 1)
         try_schedule(t, ranked, kind, chunks, wanted);
     for (int meshes = 2; meshes <= most && wanted == 0 && chunks > 1; meshes++)
-        if (t->devices % meshes == 0 && meshes * chunks >= t->query->least_stages)
+        if (t->devices % meshes == 0 &&
+            mw_pipeline_stages(kind, meshes, chunks) >= t->query->least_stages)
             try_schedule(t, ranked, kind, chunks, meshes);
 }
 
@@ -333,7 +335,8 @@ static void try_schedule_kind(Trials *t, RankedBatching *ranked, MwPipelineKind 
     }
     if (wanted > 0)
         try_chunks(t, ranked, kind, wanted);
-    for (int chunks = 2; chunks <= MW_TUNED_MAX_CHUNKS && wanted == 0; chunks++)
+    const int most = (int)mw_min(MW_TUNED_MAX_CHUNKS, mw_pipeline_most_chunks(kind));
+    for (int chunks = 2; chunks <= most && wanted == 0; chunks++)
         try_chunks(t, ranked, kind, chunks);
 }
 
@@ -423,7 +426,7 @@ static void try_other_stage_counts(Trials *t)
     const MwStageLayout *best = incumbent(t);
     if (t->compilation->options.stages > 0 || !best || t->devices == 1)
         return;
-    int own = best->stage_count / best->chunks, ranking_count;
+    int own = mw_stage_layout_meshes(best), ranking_count;
     RankedBatching ranked = rank_batchings(t, &ranking_count)[0];
     if (own > 1)
         ranked.batching = mw_stage_batching_of(&t->batchings, best);
@@ -432,7 +435,7 @@ static void try_other_stage_counts(Trials *t)
     int chunks = mw_wanted_chunks(&t->compilation->options);
     for (int count = 2; count <= most; count++) {
         bool is_near = count == 2 * own || 2 * count == own;
-        if (count == own || count * chunks < t->query->least_stages ||
+        if (count == own || mw_pipeline_stages(kind, count, chunks) < t->query->least_stages ||
             (most > MW_TUNED_MAX_STAGE_COUNTS && !is_near))
             continue;
         try_schedule(t, &ranked, kind, chunks, count);

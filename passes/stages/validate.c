@@ -40,12 +40,6 @@ static int find_near_miss(const MwStageValidation *s, const MwStageTrial *trials
     return best;
 }
 
-/* Step time of a stage alone. */
-static double step_time_s(const MwStageCost *cost, int micro_batches)
-{
-    return micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
-}
-
 /* Gives a stage the fastest solution that needs no more than `most_bytes` by estimate; false if
  * there is none. */
 static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, double most_bytes)
@@ -56,8 +50,8 @@ static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, d
     const MwStageCost *best = NULL;
     for (int i = 0; i < list.count; i++) {
         layout->stages[stage].cost = list.at[i];
-        if ((!best || step_time_s(&list.at[i], layout->micro_batches) <
-                          step_time_s(best, layout->micro_batches)) &&
+        if ((!best || mw_stage_cost_step_s(&list.at[i], layout->micro_batches) <
+                          mw_stage_cost_step_s(best, layout->micro_batches)) &&
             mw_stage_layout_bytes(layout, stage) <= most_bytes)
             best = &list.at[i];
     }
@@ -72,10 +66,10 @@ static bool reduce_memory(const MwStageValidation *s, MwStageTrial *trial, const
 {
     MwStageLayout layout = trial->layout;
     MwStageBatching *batching = mw_stage_batching_of(s->batchings, &layout);
-    double memory = s->memory_bytes / layout.chunks;
     layout.stages = mw_arena_dup(s->compilation->arena, layout.stages,
                                  sizeof *layout.stages * (size_t)layout.stage_count);
     for (int i = 0; i < layout.stage_count; i++) {
+        const double memory = s->memory_bytes * mw_stage_layout_memory_share(&trial->layout, i);
         double estimate = layout.stages[i].needed_bytes;
         if (needed[i] > memory &&
             !find_leaner(batching->costs, &layout, i, memory - (needed[i] - estimate)))

@@ -56,6 +56,11 @@ int mw_plan_instr_runs(const MwPlanProgram *program, int instr)
     return loop ? loop->runs : 1;
 }
 
+int mw_plan_chunks(const MwPlan *plan)
+{
+    return (int)mw_ceil_div(plan->stage_count, plan->mesh_count);
+}
+
 const MwPlanMesh *mw_plan_mesh_of_rank(const MwPlan *plan, int rank)
 {
     for (int m = 0; m < plan->mesh_count; m++) {

@@ -420,6 +420,8 @@ const MwPlanLoop *mw_plan_loop_at(const MwPlanProgram *program, int instr);
 /* How often an instruction runs each time its program does. */
 int mw_plan_instr_runs(const MwPlanProgram *program, int instr);
 
+/* The most stages that a mesh has, if the plan has any. */
+int mw_plan_chunks(const MwPlan *plan);
 /* The mesh that a rank of the run belongs to. */
 const MwPlanMesh *mw_plan_mesh_of_rank(const MwPlan *plan, int rank);
 

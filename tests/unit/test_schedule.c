@@ -34,11 +34,28 @@ static const MwStageTimes *times_of(double forward, double backward_input, doubl
     return times;
 }
 
+/* The same, where the stage in which the pipeline turns does the work of two chunks. */
+static const MwStageTimes *times_for(const MwPipelineSchedule *schedule, double forward,
+                                     double backward_input, double weight, double transfer)
+{
+    static MwStageTimes times[MAX_STAGES];
+    const MwStageTimes *of_chunk =
+        times_of(forward, backward_input, weight, transfer, schedule->chunks);
+    for (int s = 0; s < mw_pipeline_stage_count(schedule); s++) {
+        times[s] = *of_chunk;
+        for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
+            times[s].task[kind] *=
+                mw_pipeline_parts_of(schedule->kind, schedule->mesh_count, schedule->chunks, s);
+    }
+    return times;
+}
+
 /* Calls `test` for every schedule of a range of sizes. */
 static void for_all(void (*test)(MwArena *arena, const MwPipelineSchedule *schedule))
 {
     for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++) {
-        const int max_chunks = mw_pipeline_info((MwPipelineKind)kind)->chunked ? MAX_CHUNKS : 1;
+        const int max_chunks =
+            (int)mw_min(MAX_CHUNKS, mw_pipeline_most_chunks((MwPipelineKind)kind));
         for (int p = 1; p <= MAX_MESHES; p++) {
             for (int m = 1; m <= MAX_MICRO_BATCHES; m++) {
                 for (int v = 1; v <= max_chunks; v++) {
@@ -54,7 +71,7 @@ static void for_all(void (*test)(MwArena *arena, const MwPipelineSchedule *sched
 static void check_one(MwArena *arena, const MwPipelineSchedule *schedule)
 {
     MwDiags *diags = mw_diags_new(arena);
-    const MwStageTimes *times = times_of(1.25, 1.5, 0.75, 0.3, schedule->chunks);
+    const MwStageTimes *times = times_for(schedule, 1.25, 1.5, 0.75, 0.3);
     mw_pipeline_schedule_check(arena, schedule, diags);
     assert_none(arena, diags, schedule);
     mw_timeline_check(arena, schedule, times, mw_timeline_new(arena, schedule, times), diags);
@@ -76,6 +93,8 @@ START_TEST(large_schedules_pass_the_checker)
         {MW_PIPELINE_1F1B, 64, 1024, 1},      {MW_PIPELINE_ZB_H2, 64, 1024, 1},
         {MW_PIPELINE_INTERLEAVED, 5, 9, 2},   {MW_PIPELINE_INTERLEAVED, 32, 63, 3},
         {MW_PIPELINE_INTERLEAVED, 31, 97, 5}, {MW_PIPELINE_INTERLEAVED, 64, 512, 8},
+        {MW_PIPELINE_ZB_V, 64, 1024, 2},      {MW_PIPELINE_V_HALF, 33, 200, 2},
+        {MW_PIPELINE_V_MIN, 64, 512, 2},      {MW_PIPELINE_DUAL_PIPE_V, 64, 512, 2},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
         MwArena *arena = mw_arena_new();
@@ -86,6 +105,36 @@ START_TEST(large_schedules_pass_the_checker)
         assert_none(arena, diags, schedule);
         mw_arena_free(&arena);
     }
+}
+END_TEST
+
+/* Every stage is one chunk of one mesh, and every mesh has equal work. */
+static void check_placement(MwArena *arena, const MwPipelineSchedule *schedule)
+{
+    const MwPipelineKind kind = schedule->kind;
+    const int p = schedule->mesh_count, v = schedule->chunks;
+    const int stages = mw_pipeline_stage_count(schedule);
+    bool *found = MW_NEW(arena, bool, stages);
+    ck_assert_int_eq(mw_pipeline_meshes(kind, stages, v), p);
+    for (int i = 0; i < p; i++) {
+        int parts = 0;
+        for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, i); c++) {
+            const int s = mw_pipeline_stage(schedule, i, c);
+            ck_assert(s >= 0 && s < stages && !found[s]);
+            found[s] = true;
+            parts += mw_pipeline_parts_of(kind, p, v, s);
+            ck_assert_int_eq(mw_pipeline_mesh_of(kind, p, s), i);
+            ck_assert_int_eq(s / p, c);
+        }
+        ck_assert_int_eq(parts, v);
+    }
+    for (int s = 0; s < stages; s++)
+        ck_assert(found[s]);
+}
+
+START_TEST(stages_are_dealt_to_meshes)
+{
+    for_all(check_placement);
 }
 END_TEST
 
@@ -100,7 +149,7 @@ static void check_stated(MwArena *arena, const MwPipelineSchedule *schedule)
     for (int i = 0; i < p; i++) {
         MwMeshSchedule *mesh = &schedule->meshes[i];
         int sum = 0;
-        for (int c = 0; c < schedule->chunks; c++) {
+        for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, i); c++) {
             ck_assert_int_eq(mesh->slots[c],
                              mw_pipeline_slots(schedule, i, c, MW_TASK_FORWARD, last));
             ck_assert_int_le(mesh->slots[c], m);
@@ -133,6 +182,10 @@ START_TEST(in_flight_is_as_published)
             ck_assert_int_eq(of[MW_PIPELINE_INTERLEAVED]->meshes[i].in_flight, p - i);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_H1]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_H2]->meshes[i].in_flight, 2 * p - 1);
+            ck_assert_int_eq(of[MW_PIPELINE_ZB_V]->meshes[i].in_flight, p);
+            ck_assert_int_eq(of[MW_PIPELINE_V_HALF]->meshes[i].in_flight, p);
+            ck_assert_int_eq(of[MW_PIPELINE_V_MIN]->meshes[i].in_flight, p);
+            ck_assert_int_eq(of[MW_PIPELINE_DUAL_PIPE_V]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_INFERENCE]->meshes[i].in_flight, 1);
         }
         for (int v = 2; v <= MAX_CHUNKS; v++) {
@@ -281,6 +334,96 @@ START_TEST(zero_bubble_schedules_leave_what_was_published)
             h2 = timeline_of(arena, MW_PIPELINE_ZB_H2, p, m, 1, times);
             ck_assert_double_eq(h1->cost - h1->ideal, 9 * (p - 1));
             ck_assert_double_eq(h2->cost - h2->ideal, 5 * (p - 1));
+            mw_arena_free(&arena);
+        }
+    }
+}
+END_TEST
+
+/* In-flight micro-batches of a mesh, in chunks. */
+static int chunks_in_flight(const MwPipelineSchedule *schedule, int mesh)
+{
+    return schedule->meshes[mesh].in_flight *
+           mw_pipeline_parts_of(schedule->kind, schedule->mesh_count, schedule->chunks,
+                                mw_pipeline_stage(schedule, mesh, 0));
+}
+
+/* The bubble of a schedule of two chunks with F = B = W: the longest span of a mesh beyond its
+ * work, in tasks of a chunk. */
+static double bubble_in_tasks(MwArena *arena, const MwPipelineSchedule *schedule)
+{
+    const MwTimeline *timeline = mw_timeline_new(arena, schedule, times_for(schedule, 2, 2, 2, 0));
+    return timeline->cost - timeline->ideal;
+}
+
+/* With F = B = W there is no bubble, in the memory that 1F1B has on its first mesh: p micro-batches
+ * of 2 chunks (Qi et al. 2023, section 6 and the table of their repository). */
+START_TEST(zb_v_has_no_bubble_in_the_memory_of_1f1b)
+{
+    for (int p = 1; p <= 2 * MAX_MESHES; p++) {
+        for (int m = 2 * p - 1; m <= 3 * p + 2; m++) {
+            MwArena *arena = mw_arena_new();
+            const MwPipelineSchedule *schedule =
+                mw_pipeline_schedule_new(arena, MW_PIPELINE_ZB_V, p, m, 2);
+            ck_assert_double_eq(bubble_in_tasks(arena, schedule), 0);
+            for (int i = 0; i < p; i++)
+                ck_assert_int_le(chunks_in_flight(schedule, i), 2 * p);
+            mw_arena_free(&arena);
+        }
+    }
+}
+END_TEST
+
+/* With F = B = W, v-half has half of 1F1B's bubble, 6(p - 1), and of its memory, 2p chunks, but for
+ * a chunk or two; v-min has two thirds of its bubble and a third of its memory, but for as little
+ * (Qi et al. 2024, section 3). */
+START_TEST(v_half_and_v_min_keep_half_and_a_third_of_the_memory)
+{
+    for (int p = 1; p <= 2 * MAX_MESHES; p++) {
+        for (int m = 2 * p - 1; m <= 3 * p + 2; m++) {
+            MwArena *arena = mw_arena_new();
+            const MwPipelineSchedule *half =
+                mw_pipeline_schedule_new(arena, MW_PIPELINE_V_HALF, p, m, 2);
+            const MwPipelineSchedule *third =
+                mw_pipeline_schedule_new(arena, MW_PIPELINE_V_MIN, p, m, 2);
+            ck_assert_double_le(bubble_in_tasks(arena, half), 3 * (p - 1));
+            ck_assert_double_le(bubble_in_tasks(arena, third), 4 * (p - 1) + (p % 3 == 0));
+            for (int i = 0; i < p; i++) {
+                ck_assert_int_le(chunks_in_flight(half, i), p + 2 - p % 2);
+                ck_assert_int_le(chunks_in_flight(third, i), 2 * ((p + 1) / 3) + 2);
+            }
+            mw_arena_free(&arena);
+        }
+    }
+}
+END_TEST
+
+/* The table of DualPipe's repository, of 2p stages: a bubble of (p - 1) (F&B + B - 3 W), F, B and W
+ * being the times of a chunk, B with W in it, and F&B those of a forward and a backward together;
+ * 2p + 1 chunks in flight. Ours is shorter where a mesh need not wait for the W of a B. */
+START_TEST(dual_pipe_v_is_as_published)
+{
+    static const struct {
+        double forward, backward_input, weight;
+    } times[] = {{2, 2, 2}, {2, 2.5, 1.5}, {4, 6, 2}};
+    for (int p = 1; p <= 2 * MAX_MESHES; p++) {
+        for (int m = 2 * p; m <= 3 * p + 2; m++) {
+            MwArena *arena = mw_arena_new();
+            const MwPipelineSchedule *schedule =
+                mw_pipeline_schedule_new(arena, MW_PIPELINE_DUAL_PIPE_V, p, m, 2);
+            for (int i = 0; i < p; i++)
+                ck_assert_int_le(chunks_in_flight(schedule, i), 2 * p + 1);
+            ck_assert_int_eq(chunks_in_flight(schedule, 0), p == 1 ? 2 : 2 * p + 1);
+            for (int k = 0; k < MW_COUNT(times); k++) {
+                const double f = times[k].forward / 2, w = times[k].weight / 2;
+                const double b = times[k].backward_input / 2 + w;
+                const MwTimeline *timeline =
+                    mw_timeline_new(arena, schedule,
+                                    times_for(schedule, times[k].forward, times[k].backward_input,
+                                              times[k].weight, 0));
+                ck_assert_double_le(timeline->cost - timeline->ideal,
+                                    (p - 1) * (f + b + b - 3 * w) + 1e-9);
+            }
             mw_arena_free(&arena);
         }
     }
@@ -506,12 +649,16 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, schedules_pass_the_checker);
     tcase_add_test(tests, large_schedules_pass_the_checker);
+    tcase_add_test(tests, stages_are_dealt_to_meshes);
     tcase_add_test(tests, stated_memory_is_met);
     tcase_add_test(tests, in_flight_is_as_published);
     tcase_add_test(tests, zb_h1_keeps_the_memory_of_1f1b);
     tcase_add_test(tests, activations_over_time);
     tcase_add_test(tests, bubbles_are_those_of_the_formulas);
     tcase_add_test(tests, zero_bubble_schedules_leave_what_was_published);
+    tcase_add_test(tests, zb_v_has_no_bubble_in_the_memory_of_1f1b);
+    tcase_add_test(tests, v_half_and_v_min_keep_half_and_a_third_of_the_memory);
+    tcase_add_test(tests, dual_pipe_v_is_as_published);
     tcase_add_test(tests, published_profiles_give_the_published_bubbles);
     tcase_add_test(tests, stages_may_take_different_times);
     tcase_add_test(tests, chunks_of_one_mesh_need_no_transfer);

@@ -17,13 +17,20 @@ static const MwPipelineInfo *info_of(int kind)
     return mw_pipeline_info((MwPipelineKind)kind);
 }
 
+static int most_chunks(int kind)
+{
+    return (int)mw_min(MAX_CHUNKS, mw_pipeline_most_chunks((MwPipelineKind)kind));
+}
+
 /* Micro-batches that a mesh keeps at most, each as much as its chunks do together. */
 static double kept(int kind, int meshes, int mesh, int micro_batches, int chunks)
 {
     MwArena *arena = mw_arena_new();
     const MwPipelineSchedule *schedule =
         mw_pipeline_schedule_new(arena, (MwPipelineKind)kind, meshes, micro_batches, chunks);
-    double most = (double)schedule->meshes[mesh].in_flight / chunks;
+    const int parts = mw_pipeline_parts_of((MwPipelineKind)kind, meshes, chunks,
+                                           mw_pipeline_stage(schedule, mesh, 0));
+    double most = (double)schedule->meshes[mesh].in_flight * parts / chunks;
     mw_arena_free(&arena);
     return most;
 }
@@ -59,7 +66,7 @@ START_TEST(the_leaner_one_is_leaner_and_comes_before)
     ck_assert(info->turn == 0 || leaner->turn < info->turn);
     for (int p = 1; p <= MAX_MESHES; p++)
         for (int i = 0; i < p; i++)
-            for (int v = 1; v <= (info->chunked ? MAX_CHUNKS : 1); v++)
+            for (int v = 1; v <= most_chunks(_i); v++)
                 ck_assert_msg(kept(info->leaner, p, i, 3 * p, 1) <= kept(_i, p, i, 3 * p, v),
                               "%s keeps less than %s on mesh %d of %d", info->name, leaner->name, i,
                               p);
@@ -75,7 +82,7 @@ START_TEST(meshes_keep_what_is_said)
         const int m = 2 * MAX_MESHES * MAX_MESHES;
         double most = 0;
         for (int i = 0; i < p; i++)
-            for (int v = 1; v <= (info->chunked ? MAX_CHUNKS : 1); v++)
+            for (int v = 1; v <= most_chunks(_i); v++)
                 most = fmax(most, kept(_i, p, i, m, v));
         if (info->held == 0)
             ck_assert_double_eq(most, m);
@@ -101,6 +108,21 @@ START_TEST(in_flight_depends_on_what_is_said)
 }
 END_TEST
 
+/* Of the parts of zb-v on 4 meshes, of which part 3 and part 4 are the stage where it turns: chunks
+ * have 8 + 1, 7 + 2, 6 + 3 and 4 in flight. */
+START_TEST(chunks_down_and_up_count_in_the_stage_problem)
+{
+    static const int expected[] = {5, 5, 5, 4, 4, 3, 2, 1};
+    MwArena *arena = mw_arena_new();
+    const MwScheduleTerms terms = {MW_PIPELINE_ZB_V, 12,
+                                   mw_pipeline_schedule_new(arena, MW_PIPELINE_ZB_V, 4, 12, 2)};
+    const MwStageSchedule schedule = mw_schedule_terms(&terms);
+    for (int part = 0; part < MW_COUNT(expected); part++)
+        ck_assert_int_eq(schedule.in_flight(schedule.context, 8, 7 - part), expected[part]);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* ---- Time ---- */
 
 /* What one micro-batch takes on each of the meshes, which are alike. */
@@ -111,15 +133,18 @@ typedef struct {
 static double timeline_total(MwArena *arena, const MwPipelineSchedule *schedule, const Times *times)
 {
     MwStageTimes stages[MAX_STAGES];
-    const double v = schedule->chunks;
-    for (int s = 0; s < schedule->mesh_count * schedule->chunks; s++)
+    for (int s = 0; s < mw_pipeline_stage_count(schedule); s++) {
+        const double part =
+            mw_pipeline_parts_of(schedule->kind, schedule->mesh_count, schedule->chunks, s) /
+            (double)schedule->chunks;
         stages[s] =
-            (MwStageTimes){{[MW_TASK_FORWARD] = times->forward / v,
-                            [MW_TASK_BACKWARD] = (times->backward_input + times->weight) / v,
-                            [MW_TASK_BACKWARD_INPUT] = times->backward_input / v,
-                            [MW_TASK_WEIGHT] = times->weight / v},
+            (MwStageTimes){{[MW_TASK_FORWARD] = times->forward * part,
+                            [MW_TASK_BACKWARD] = (times->backward_input + times->weight) * part,
+                            [MW_TASK_BACKWARD_INPUT] = times->backward_input * part,
+                            [MW_TASK_WEIGHT] = times->weight * part},
                            times->transfer,
                            times->transfer};
+    }
     return mw_timeline_new(arena, schedule, stages)->total;
 }
 
@@ -159,6 +184,7 @@ static double problem_total(MwArena *arena, const MwPipelineSchedule *schedule, 
     return (double)mw_stages_solve(arena, &problem, NULL).total;
 }
 
+/* Of a schedule that is tried only where it is named, the stage problem may reckon less. */
 static void check_total(int kind, int meshes, int chunks, const Times *times, double tolerance)
 {
     MwArena *arena = mw_arena_new();
@@ -166,21 +192,23 @@ static void check_total(int kind, int meshes, int chunks, const Times *times, do
         mw_pipeline_schedule_new(arena, (MwPipelineKind)kind, meshes, 4 * meshes, chunks);
     double total = timeline_total(arena, schedule, times);
     double reckoned = problem_total(arena, schedule, times);
-    ck_assert_msg(fabs(reckoned - total) <= tolerance,
+    ck_assert_msg(reckoned - total <= tolerance &&
+                      (total - reckoned <= tolerance || info_of(kind)->turn == 0),
                   "%s, %d meshes of %d chunks: %g by the stage problem, %g by the timeline",
                   info_of(kind)->name, meshes, chunks, reckoned, total);
     mw_arena_free(&arena);
 }
 
 /* Exactly, where gradients of weights are short enough to be all that fills it; with chunks, up to
- * the time of one, which the stage problem counts as part of the fill. */
+ * the time of one, which the stage problem counts as part of the fill. A schedule that goes down
+ * the meshes and up again is another one with one chunk, of another row. */
 START_TEST(the_bubble_is_filled_as_is_said)
 {
     static const Times times = {50, 80, 30, 0};
     const MwPipelineInfo *info = info_of(_i);
     ck_assert(info->splits || info->deferred == 0);
     for (int p = 2; p <= MAX_MESHES; p++)
-        for (int v = 1; v <= (info->chunked ? MAX_CHUNKS : 1); v++)
+        for (int v = info->placement == MW_PLACE_VEE ? 2 : 1; v <= most_chunks(_i); v++)
             check_total(_i, p, v, &times, v == 1 ? 0 : 160. / v);
 }
 END_TEST
@@ -221,6 +249,7 @@ int main(void)
     tcase_add_loop_test(tests, the_leaner_one_is_leaner_and_comes_before, 0, MW_PIPELINE_COUNT);
     tcase_add_loop_test(tests, meshes_keep_what_is_said, 0, MW_PIPELINE_COUNT);
     tcase_add_loop_test(tests, in_flight_depends_on_what_is_said, 0, MW_PIPELINE_COUNT);
+    tcase_add_test(tests, chunks_down_and_up_count_in_the_stage_problem);
     tcase_add_loop_test(tests, the_bubble_is_filled_as_is_said, 0, MW_PIPELINE_COUNT);
     tcase_add_loop_test(tests, transfers_take_the_time_that_is_said, 0, MW_PIPELINE_COUNT);
     tcase_add_loop_test(tests, it_is_documented, 0, MW_PIPELINE_COUNT);

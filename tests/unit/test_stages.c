@@ -17,6 +17,7 @@
 #include "tests/unit/support.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Layers that are alike, then a large product. */
@@ -489,6 +490,20 @@ static const struct {
      2,
      4,
      MW_PIPELINE_INTERLEAVED},
+    {"down and up",
+     {.stages = 2, .micro_batches = 4, .has_schedule = true, .schedule = MW_PIPELINE_ZB_V},
+     {.layers = 6},
+     3,
+     2,
+     4,
+     MW_PIPELINE_ZB_V},
+    {"a value's stage after the turn",
+     {.stages = 2, .micro_batches = 4, .has_schedule = true, .schedule = MW_PIPELINE_ZB_V},
+     {.layers = 6, .logits = " with stage = 2"},
+     3,
+     2,
+     4,
+     MW_PIPELINE_ZB_V},
     {"recomputation", {.stages = 2, .remat = MW_REMAT_ALL}, {.layers = 4}, 2, 2, 0, -1},
     {"a mesh", {.stages = 2, .mesh = {1, {2}}}, {.layers = 4}, 2, 2, 0, -1},
     {"a value's stage, in chunks",
@@ -543,6 +558,29 @@ START_TEST(pins_hold)
 }
 END_TEST
 
+/* The first chunk of a mesh has more micro-batches in flight than the second. The second chunk of
+ * mesh 0 has the logits, too. */
+START_TEST(chunks_down_and_up_share_memory_as_they_need_it)
+{
+    Case c;
+    MwCluster cluster = test_cluster(4);
+    plan(&c, &cluster, (Text){.layers = 8, .batch = 2048},
+         (MwCompileOptions){
+             .stages = 4, .micro_batches = 8, .has_schedule = true, .schedule = MW_PIPELINE_ZB_V});
+    const MwStaging *staging = &c.compilation.staging;
+    ck_assert_int_eq(staging->stage_count, 7);
+    for (int mesh = 0; mesh < 3; mesh++) {
+        const int64_t down = mw_staging_memory_bytes(staging, mesh, 1000000);
+        const int64_t up = mw_staging_memory_bytes(staging, 6 - mesh, 1000000);
+        ck_assert_msg(mesh == 0 || down > up, "mesh %d: %lld, %lld", mesh, (long long)down,
+                      (long long)up);
+        ck_assert_int_le(llabs(1000000 - down - up), 1);
+    }
+    ck_assert_int_eq(mw_staging_memory_bytes(staging, 3, 1000000), 1000000);
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
 /* However little there is to do in some layers. */
 START_TEST(every_mesh_has_a_layer_for_each_chunk)
 {
@@ -564,7 +602,8 @@ END_TEST
 /* Whatever the number of stages, those of other schedules are not even told of. */
 START_TEST(a_schedule_that_is_wished_for_is_the_only_one)
 {
-    static const MwPipelineKind kinds[] = {MW_PIPELINE_GPIPE, MW_PIPELINE_INTERLEAVED};
+    static const MwPipelineKind kinds[] = {MW_PIPELINE_GPIPE, MW_PIPELINE_INTERLEAVED,
+                                           MW_PIPELINE_ZB_V};
     Case c;
     MwCluster cluster = quick_links(test_cluster(4));
     plan(&c, &cluster, (Text){.layers = 4},
@@ -727,8 +766,9 @@ int main(void)
     tcase_add_test(tests, one_stage_stays_one);
     tcase_add_loop_test(tests, as_many_layers_recompute_as_must, 1, 3);
     tcase_add_loop_test(tests, pins_hold, 0, MW_COUNT(pinned));
+    tcase_add_test(tests, chunks_down_and_up_share_memory_as_they_need_it);
     tcase_add_loop_test(tests, every_mesh_has_a_layer_for_each_chunk, 6, 9);
-    tcase_add_loop_test(tests, a_schedule_that_is_wished_for_is_the_only_one, 0, 2);
+    tcase_add_loop_test(tests, a_schedule_that_is_wished_for_is_the_only_one, 0, 3);
     tcase_add_loop_test(tests, a_small_mesh_is_not_quiet, 0, 2);
     tcase_add_test(tests, little_memory_is_kept);
     tcase_add_test(tests, too_little_memory_is_refused);

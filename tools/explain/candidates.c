@@ -63,7 +63,7 @@ MwCompileOptions mw_same_layout(const MwCompileOptions *options, const MwPlan *p
     same.stages = plan->mesh_count;
     same.micro_batches = plan->micro_batches;
     if (plan->mesh_count > 1) {
-        same.chunks = plan->stage_count / plan->mesh_count;
+        same.chunks = mw_plan_chunks(plan);
         same.has_schedule = mw_pipeline_parse(plan->schedule, &same.schedule);
         if (same.chunks == 1)
             same.chunks = 0; /* the usual */

@@ -141,12 +141,12 @@ static void describe_borders(MwInspectPipeline *p, MwArena *arena)
 /* Whether the stages lie on the meshes as the schedule has them. */
 static bool is_pipeline(const MwPlan *plan, MwPipelineKind kind)
 {
-    const int chunks = plan->stage_count / plan->mesh_count;
-    if (plan->mesh_count < 2 || chunks < 1 || plan->stage_count != chunks * plan->mesh_count ||
-        (chunks > 1 && !mw_pipeline_info(kind)->chunked))
+    const int chunks = mw_plan_chunks(plan);
+    if (plan->mesh_count < 2 || chunks < 1 || chunks > mw_pipeline_most_chunks(kind) ||
+        plan->stage_count != mw_pipeline_stages(kind, plan->mesh_count, chunks))
         return false;
     for (int s = 0; s < plan->stage_count; s++)
-        if (plan->stages[s].mesh != s % plan->mesh_count)
+        if (plan->stages[s].mesh != mw_pipeline_mesh_of(kind, plan->mesh_count, s))
             return false;
     return true;
 }
@@ -177,7 +177,7 @@ static void draw_timeline(MwInspectPipeline *p, MwArena *arena)
     if (!mw_pipeline_parse(plan->schedule, &kind) || !is_pipeline(plan, kind))
         return;
     const MwPipelineSchedule *schedule = mw_pipeline_schedule_new(
-        arena, kind, plan->mesh_count, plan->micro_batches, plan->stage_count / plan->mesh_count);
+        arena, kind, plan->mesh_count, plan->micro_batches, mw_plan_chunks(plan));
     const MwStageTimes *times =
         mw_plan_stage_times(arena, plan, mw_plan_transfer_ends(arena, plan));
     if (!are_times(times, plan->stage_count))
@@ -193,7 +193,7 @@ static void draw_timeline(MwInspectPipeline *p, MwArena *arena)
     p->drawn = view;
     p->bubble_rate = timeline->bubble_rate;
     for (int s = 0; s < plan->stage_count; s++)
-        p->stages[s].in_flight = schedule->meshes[s % plan->mesh_count].slots[s / plan->mesh_count];
+        p->stages[s].in_flight = schedule->meshes[plan->stages[s].mesh].slots[s / plan->mesh_count];
 }
 
 MwInspectPipeline mw_inspect_pipeline(MwArena *arena, const MwPlan *plan)

@@ -82,6 +82,9 @@ static void check_options(Options *options, const struct argp_state *state)
     if (options->chunks > 1 && !info->chunked)
         argp_error(state, "%s has one chunk a mesh; --chunks is for %s", info->name,
                    mw_pipeline_info(mw_pipeline_chunked())->name);
+    if (options->chunks > mw_pipeline_most_chunks(options->kind))
+        argp_error(state, "%s has at most %d chunks a mesh", info->name,
+                   mw_pipeline_most_chunks(options->kind));
     if (!options->chunks)
         options->chunks = info->chunked ? 2 : 1;
     int64_t tasks = (int64_t)options->meshes * options->micro_batches; /* each of at most 2^20 */
@@ -127,13 +130,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     }
 }
 
-/* The times of all stages are alike: a chunk takes its part of the time of its mesh. */
+/* The times of all meshes are alike: a chunk takes its part of the time of its mesh. */
 static const MwStageTimes *stage_times(MwArena *arena, const Options *options)
 {
-    const int stages = options->meshes * options->chunks;
-    const double part = 1.0 / options->chunks;
+    const int meshes = options->meshes, chunks = options->chunks;
+    const int stages = mw_pipeline_stages(options->kind, meshes, chunks);
     MwStageTimes *times = MW_NEW(arena, MwStageTimes, stages);
     for (int s = 0; s < stages; s++) {
+        const double part = mw_pipeline_parts_of(options->kind, meshes, chunks, s) / (double)chunks;
         times[s].task[MW_TASK_FORWARD] = options->forward * part;
         times[s].task[MW_TASK_BACKWARD] = (options->backward_input + options->weight) * part;
         times[s].task[MW_TASK_BACKWARD_INPUT] = options->backward_input * part;

@@ -60,7 +60,7 @@ static void add_memory(MwText *text, const MwPipelineSchedule *schedule)
         mw_text_printf(text, "%s%d", i ? ", " : "", schedule->meshes[i].in_flight);
     mw_text_add(text, "],\n \"slots\": [");
     for (int i = 0; i < schedule->mesh_count; i++) {
-        for (int c = 0; c < schedule->chunks; c++)
+        for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, i); c++)
             mw_text_printf(text, "%s%d", c ? ", " : i ? ", [" : "[", schedule->meshes[i].slots[c]);
         mw_text_add(text, "]");
     }

@@ -222,11 +222,11 @@ void mw_schedule_view_ends(MwText *text, const MwScheduleView *view, int columns
 
 /* ---- The figures ---- */
 
-static const char *slots_text(MwArena *arena, const MwMeshSchedule *mesh, int chunks)
+static const char *slots_text(MwArena *arena, const MwPipelineSchedule *schedule, int mesh)
 {
     MwText text = {.arena = arena};
-    for (int c = 0; c < chunks; c++)
-        mw_text_printf(&text, "%s%d", c ? " + " : "", mesh->slots[c]);
+    for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, mesh); c++)
+        mw_text_printf(&text, "%s%d", c ? " + " : "", schedule->meshes[mesh].slots[c]);
     return text.at;
 }
 
@@ -246,7 +246,7 @@ void mw_schedule_view_meshes(MwText *text, const MwScheduleView *view)
         for (int f = 0; f < MW_COUNT(figures); f++)
             cells[2 + f] = mw_schedule_view_time(view, text->arena, figures[f], 6);
         if (chunks > 1)
-            cells[5] = slots_text(text->arena, &view->schedule->meshes[i], chunks);
+            cells[5] = slots_text(text->arena, view->schedule, i);
     }
     mw_text_table_print(text, &table);
 }
