@@ -94,7 +94,7 @@ struct MwAlgorithmCost {
     MwAlgorithm algorithm;
     double (*messages)(double n);
     double (*volume)(double n);
-    double (*route_s)(const MwAlgorithmCost *row, const MwRoute *route, double bytes);
+    double (*route_s)(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes);
     int facts;
 };
 
@@ -108,7 +108,7 @@ static bool is_power(int n)
 /* Each node's boundary is crossed once by one flow, as by a ring through node after node: as fast
  * as the slower link. Its latency is that of the network once per node and of the node's link
  * elsewhere (NCCL, src/graph/tuning.cc). */
-static double once(const MwAlgorithmCost *row, const MwRoute *route, double bytes)
+static double once(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
 {
     const double ways = (double)route->inner * route->outer;
     const double far = row->messages(route->outer), near = row->messages(ways) - far;
@@ -118,7 +118,7 @@ static double once(const MwAlgorithmCost *row, const MwRoute *route, double byte
 }
 
 /* On each level what the row says of that level; `far_bytes` of each device between nodes. */
-static double both_levels(const MwAlgorithmCost *row, const MwRoute *route, double bytes,
+static double both_levels(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes,
                           double far_bytes)
 {
     if (route->outer > 1 && row->facts & POWERS_ONLY && !is_power(route->inner * route->outer))
@@ -132,19 +132,19 @@ static double both_levels(const MwAlgorithmCost *row, const MwRoute *route, doub
 }
 
 /* Every step exchanges everything, whatever it crosses. */
-static double by_levels(const MwAlgorithmCost *row, const MwRoute *route, double bytes)
+static double by_levels(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
 {
     return both_levels(row, route, bytes, bytes);
 }
 
 /* The nearest devices halve first and double last, so that each has its part of what crosses. */
-static double nested(const MwAlgorithmCost *row, const MwRoute *route, double bytes)
+static double nested(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
 {
     return both_levels(row, route, bytes, bytes / route->inner);
 }
 
 /* Every device exchanges as much with each other one; `far_rate` is that between nodes. */
-static double to_all(const MwAlgorithmCost *row, const MwRoute *route, double bytes,
+static double to_all(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes,
                      double far_rate)
 {
     const double ways = (double)route->inner * route->outer;
@@ -158,19 +158,19 @@ static double to_all(const MwAlgorithmCost *row, const MwRoute *route, double by
 }
 
 /* All devices receive at once. */
-static double to_each(const MwAlgorithmCost *row, const MwRoute *route, double bytes)
+static double to_each(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
 {
     return to_all(row, route, bytes, route->each_bytes_per_s);
 }
 
 /* One device receives. */
-static double to_one(const MwAlgorithmCost *row, const MwRoute *route, double bytes)
+static double to_one(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
 {
     return to_all(row, route, bytes, route->one_bytes_per_s);
 }
 
 /* A group on several nodes does it level by level (collective.c). */
-static double one_level(const MwAlgorithmCost *row, const MwRoute *route, double bytes)
+static double one_level(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
 {
     return route->outer > 1 ? INFINITY : both_levels(row, route, bytes, 0);
 }
@@ -211,7 +211,7 @@ bool mw_algorithm_is_choice(const MwAlgorithmCost *row, const MwCluster *cluster
            (is_power(ways) || !(row->facts & POWERS_ONLY));
 }
 
-double mw_algorithm_s(const MwAlgorithmCost *row, const MwRoute *route, double bytes)
+double mw_algorithm_s(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
 {
     return row->route_s(row, route, bytes);
 }

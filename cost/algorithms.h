@@ -16,7 +16,7 @@ typedef struct {
     /* Rates between nodes: of the group's part of a node, where its devices serve one flow
      * together; of one device of the group, where it alone sends; of each, where all send. */
     double group_bytes_per_s, one_bytes_per_s, each_bytes_per_s;
-} MwRoute;
+} MwGroupLinks;
 
 /* The algorithms of a collective: a row of cost/algorithms.def. */
 typedef struct MwAlgorithmCost MwAlgorithmCost;
@@ -32,7 +32,7 @@ bool mw_algorithm_is_choice(const MwAlgorithmCost *row, const MwCluster *cluster
 
 /* Seconds on `bytes` (of the larger of operand and result), without the fixed cost of the call;
  * INFINITY where the algorithm has no formula for such a route. */
-double mw_algorithm_s(const MwAlgorithmCost *row, const MwRoute *route, double bytes);
+double mw_algorithm_s(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes);
 
 /* Bytes that each of `ways` devices has to send, as a multiple of those of the larger of operand
  * and result: the factor from bytes per second of the collective to what nccl-tests calls bus

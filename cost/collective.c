@@ -38,21 +38,21 @@ double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices)
     return share;
 }
 
-static MwRoute level_route(const LinkLevel *level)
+static MwGroupLinks level_route(const LinkLevel *level)
 {
-    return (MwRoute){.inner = level->ways,
-                     .outer = 1,
-                     .near_latency_s = level->link->latency_s,
-                     .near_bytes_per_s =
-                         mw_cost_link_share(level->link, level->ways, level->flows, 1),
-                     .group_bytes_per_s = INFINITY,
-                     .one_bytes_per_s = INFINITY,
-                     .each_bytes_per_s = INFINITY};
+    return (MwGroupLinks){.inner = level->ways,
+                          .outer = 1,
+                          .near_latency_s = level->link->latency_s,
+                          .near_bytes_per_s =
+                              mw_cost_link_share(level->link, level->ways, level->flows, 1),
+                          .group_bytes_per_s = INFINITY,
+                          .one_bytes_per_s = INFINITY,
+                          .each_bytes_per_s = INFINITY};
 }
 
 /* The algorithm among the choices that is the fastest on a route, and its time without the call. */
-static MwCollectiveChoice fastest(const MwCluster *cluster, MwCollective kind, const MwRoute *route,
-                                  double bytes)
+static MwCollectiveChoice fastest(const MwCluster *cluster, MwCollective kind,
+                                  const MwGroupLinks *route, double bytes)
 {
     MwCollectiveChoice best = {INFINITY, MW_ALGORITHM_COUNT};
     const MwAlgorithmCost *row = NULL;
@@ -69,7 +69,7 @@ static MwCollectiveChoice fastest(const MwCluster *cluster, MwCollective kind, c
 /* The fastest algorithm on one level, by the formulas. */
 static MwCollectiveChoice formula(const LinkLevel *level, MwCollective kind, double bytes)
 {
-    const MwRoute route = level_route(level);
+    const MwGroupLinks route = level_route(level);
     MwCollectiveChoice best = fastest(level->cluster, kind, &route, bytes);
     MW_ASSERT(isfinite(best.time_s)); /* else the collective has no row */
     best.time_s += level->link->call_s;
@@ -141,11 +141,11 @@ static LinkLevel network_level(const MwCluster *cluster, const MwAxisPath *path)
 }
 
 /* Through all devices of the axis, on both links. */
-static MwRoute whole_route(const MwCluster *cluster, const MwAxisPath *path)
+static MwGroupLinks whole_route(const MwCluster *cluster, const MwAxisPath *path)
 {
     const MwLink *node = &cluster->node_link, *network = &cluster->network_link;
     const int sharers = path->sharers, inner = path->inner;
-    return (MwRoute){
+    return (MwGroupLinks){
         .inner = inner,
         .outer = path->outer,
         .near_latency_s = node->latency_s,
@@ -203,7 +203,7 @@ MwCollectiveChoice mw_cost_choice(const MwCostModel *model, MwCollective kind, i
         const LinkLevel level = only_level(cluster, path);
         return level_choice(&level, kind, bytes);
     }
-    const MwRoute route = whole_route(cluster, path);
+    const MwGroupLinks route = whole_route(cluster, path);
     const double by_level = by_level_s(cluster, path, kind, bytes);
     MwCollectiveChoice whole = fastest(cluster, kind, &route, bytes);
     whole.time_s += cluster->network_link.call_s;
@@ -228,7 +228,8 @@ double mw_cost_algorithm_s(const MwCostModel *model, MwCollective kind, MwAlgori
     if (!row)
         return INFINITY;
     const LinkLevel level = only_level(cluster, path);
-    const MwRoute route = has_two_levels(path) ? whole_route(cluster, path) : level_route(&level);
+    const MwGroupLinks route =
+        has_two_levels(path) ? whole_route(cluster, path) : level_route(&level);
     const MwLink *link = has_two_levels(path) ? &cluster->network_link : level.link;
     return link->call_s + mw_algorithm_s(row, &route, bytes);
 }

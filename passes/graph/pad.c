@@ -16,8 +16,9 @@
  *
  * A size is padded to a multiple of the greatest divisor of the number of devices for which it does
  * not grow too much; so it divides on every mesh whose devices that divisor is a multiple of. One
- * that the devices of a node divide as it is may hardly grow: 96 heads are enough for 1,024 devices,
- * 8 of a node, where other sizes are divided too.
+ * that the devices of a node divide as it is may hardly grow: 96 heads are enough for 1,024
+ * devices, 8 of a node, where other sizes are divided too.
+ *
  * Padding is for what devices divide among them: the batch, the rows of tables, and sizes that much
  * of the work of contractions, convolutions and attention goes over, so not the three colours of
  * images, unless what devices divide without padding is beside them everywhere. */

@@ -8,10 +8,10 @@
  *      stands behind every weight that is cast to a shorter type, as it is or scaled for 8 bits: so
  *      the cast may be done where the weight is stored, and the shorter type be gathered, once for
  *      all phases. One stands behind every value of the backward that the update takes, where all
- *      of these are too many to be kept whole until then: so a gradient may be summed and cut as soon
- *      as it is there. One stands before every output and metric, which leave the graph whole.
- *      Constants and iotas, which cost nothing to compute, are computed once per use instead.
- *      Partition removes the identities again.
+ *      of these are too many to be kept whole until then: so a gradient may be summed and cut as
+ *      soon as it is there. One stands before every output and metric, which leave the graph
+ *      whole. Constants and iotas, which cost nothing to compute, are computed once per use
+ *      instead. Partition removes the identities again.
  * Invariant: uses in different phases never share a copy but of such a weight, so no other copy
  *      outlives its phase; and a copy is in the first layer that uses it, which need not be that of
  *      the first use. */

@@ -10,8 +10,8 @@
 MwGraph *mw_share(const MwGraph *graph, bool sums_early);
 
 /* The same of a graph of the compilation: with one micro-batch gradients are summed early if
- * compilation->sums_gradients_early. With several there are accumulators, which are sharded or not as
- * the problem has it. */
+ * compilation->sums_gradients_early. With several there are accumulators, which are sharded or not
+ * as the problem has it. */
 MwGraph *mw_share_of(const MwCompilation *compilation, const MwGraph *graph);
 
 #endif

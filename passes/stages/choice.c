@@ -3,8 +3,8 @@
  * Out: the layout that the stage problem (solver/stages/problem.h) finds best, priced by its
  *      timeline.
  *
- * The problem is solved for equal meshes first, then for all in units of several devices where there
- * are many, so that time and memory are bounded whatever the number of devices.
+ * The problem is solved for equal meshes first, then for all in units of several devices where
+ * there are many, so that time and memory are bounded whatever the number of devices.
  *
  * With several chunks per mesh all meshes have one size. Each chunk becomes a stage of a cluster
  * with `chunks` times the devices, and counts with `chunks` times its work and memory: the

@@ -289,8 +289,8 @@ static void ask_known(MwStageSearch *search)
     mw_arena_free(&scratch);
 }
 
-/* Asks the entries of the best cut by bounds, until a cut has no others. Returns false if there is no
- * cut. */
+/* Asks the entries of the best cut by bounds, until a cut has no others. Returns false if there is
+ * no cut. */
 static bool ask_some_cut(MwStageSearch *search)
 {
     int width = needs_fixed_stages(search->table->problem) ? 1 : search->most_stages;

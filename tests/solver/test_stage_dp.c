@@ -281,8 +281,8 @@ START_TEST(no_total_that_is_not_below_is_found)
 }
 END_TEST
 
-/* Sub-meshes of whole nodes: all up to 16, beyond an eighth apart, and those that divide the cluster;
- * few of any number of nodes. */
+/* Sub-meshes of whole nodes: all up to 16, beyond an eighth apart, and those that divide the
+ * cluster; few of any number of nodes. */
 START_TEST(sizes_of_many_nodes_lie_an_eighth_apart)
 {
     MwArena *arena = mw_arena_new();
