@@ -53,14 +53,15 @@ static void add_instr(Builder *b, MwPlanProgram *program, MwInstrKind kind, int 
 
 static void add_transfer(Builder *b, int index, int from, int to, bool backward)
 {
-    const int chunks = b->plan->mesh_count;
+    const MwPipelineSchedule *schedule = b->of->schedule;
+    const int meshes = schedule->mesh_count;
     b->plan->transfers[index] = (MwPlanTransfer){
         .name = "t",
         .tensor = vector(ELEMENTS),
-        .from_mesh = from % chunks,
-        .from_buffer = buffer_of(from / chunks, backward ? GRADIENT_OUT : OUT),
-        .to_mesh = to % chunks,
-        .to_buffer = buffer_of(to / chunks, backward ? GRADIENT_IN : IN),
+        .from_mesh = mw_pipeline_mesh_of(schedule->kind, meshes, from),
+        .from_buffer = buffer_of(from / meshes, backward ? GRADIENT_OUT : OUT),
+        .to_mesh = mw_pipeline_mesh_of(schedule->kind, meshes, to),
+        .to_buffer = buffer_of(to / meshes, backward ? GRADIENT_IN : IN),
         .time_s = backward ? b->of->times[from].to_previous : b->of->times[from].to_next};
     b->plan->transfer_count = (int)mw_max(b->plan->transfer_count, index + 1);
 }
@@ -115,7 +116,7 @@ static void add_mesh(Builder *b, int index)
         .programs = MW_NEW(b->arena, MwPlanProgram, schedule->chunks * MW_TASK_KIND_COUNT + 1),
         .tasks = MW_NEW(b->arena, MwPlanTask, tasks->task_count + 1)};
     add_buffers(b, mesh);
-    for (int chunk = 0; chunk < schedule->chunks; chunk++)
+    for (int chunk = 0; chunk < mw_pipeline_mesh_chunks(schedule, index); chunk++)
         for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
             if (mw_pipeline_has_task(schedule->kind, (MwTaskKind)kind)) {
                 programs[chunk * MW_TASK_KIND_COUNT + kind] = mesh->program_count;
@@ -134,7 +135,7 @@ MwPlan *scheduled_plan(MwArena *arena, const ScheduledPlan *of)
     Builder b = {.arena = arena,
                  .of = of,
                  .plan = MW_NEW(arena, MwPlan, 1),
-                 .stages = schedule->mesh_count * schedule->chunks};
+                 .stages = mw_pipeline_stage_count(schedule)};
     *b.plan = (MwPlan){.model = "scheduled",
                        .cluster = "local",
                        .backend = "cpu",
