@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Orders the units by list scheduling, by several rules, and keeps the order that needs the least
- * memory.
+/* Orders the units by list scheduling, by several rules, and keeps of each phase the order that
+ * needs the least memory; what is live when it begins is the same by all.
  *
  * Each phase has a heap of its ready units. The key of a ready unit can only fall. When it falls,
  * the unit is pushed again, and the entry with the old key is skipped later. */
@@ -30,7 +30,8 @@ typedef struct {
     const MwUnits *units;
     Lists reads;         /* [units] roots that another unit makes */
     Lists readers;       /* [values] units that read a root made by another */
-    int64_t *made_bytes; /* [units] bytes that the unit stores */
+    bool *is_assigned;   /* [values] to a weight or state, which it is mostly written over */
+    int64_t *made_bytes; /* [units] bytes that the unit stores and that were not there before */
 } Dependencies;
 
 static const MwUnit *unit_at(const Dependencies *d, int u)
@@ -55,10 +56,11 @@ static int maker_of(const Dependencies *d, MwValueId root)
     return d->units->unit_of[mw_value(d->legal->graph, root)->node.index];
 }
 
+/* Bytes that a root takes besides those of weights and states. */
 static int64_t stored_bytes(const Dependencies *d, int root)
 {
     const MwValue *value = &d->legal->graph->values.at[root];
-    return d->units->is_stored[root] ? mw_tensor_bytes(&value->tensor) : 0;
+    return d->units->is_stored[root] && !d->is_assigned[root] ? mw_tensor_bytes(&value->tensor) : 0;
 }
 
 static int64_t made_bytes(const Dependencies *d, int u)
@@ -128,9 +130,21 @@ static void find_readers(Dependencies *d)
             d->readers.at[begin[d->reads.at[i] + 1]++] = u;
 }
 
+static bool *find_assigned(const MwLegal *legal)
+{
+    const MwGraph *graph = legal->graph;
+    bool *is_assigned = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int i = 0; i < graph->assigns.count; i++)
+        is_assigned[mw_legal_root(legal, graph->assigns.at[i].value).index] = true;
+    return is_assigned;
+}
+
 static Dependencies find_dependencies(const MwLegal *legal, const MwUnits *units)
 {
-    Dependencies d = {.arena = legal->graph->arena, .legal = legal, .units = units};
+    Dependencies d = {.arena = legal->graph->arena,
+                      .legal = legal,
+                      .units = units,
+                      .is_assigned = find_assigned(legal)};
     find_reads(&d);
     find_readers(&d);
     d.made_bytes = MW_NEW(d.arena, int64_t, units->units.count);
@@ -329,12 +343,13 @@ static Attempt begin_attempt(const Dependencies *d, Rule rule)
     return a;
 }
 
-/* Fills the order. Returns the greatest number of bytes that are live at once, not counting
- * weights. */
-static int64_t run_attempt(Attempt *a)
+/* Fills the order, and `peak` with the greatest number of bytes that are live at once in each
+ * phase, not counting weights. */
+static void run_attempt(Attempt *a, int64_t peak[MW_PHASE_COUNT])
 {
-    int64_t live = 0, peak = 0;
+    int64_t live = 0;
     for (int phase = 0; phase < MW_PHASE_COUNT; phase++) {
+        peak[phase] = live;
         a->order.begin[phase] = a->order.count;
         while (a->ready[phase].count) {
             Entry next = pop(&a->ready[phase]);
@@ -344,14 +359,13 @@ static int64_t run_attempt(Attempt *a)
             begin_loop_of(a, next.unit);
             a->order.unit[a->order.count++] = next.unit;
             live += a->d->made_bytes[next.unit];
-            peak = mw_max(peak, live);
+            peak[phase] = mw_max(peak[phase], live);
             live -= finish_reads(a, next.unit);
             make_readers_ready(a, next.unit);
         }
     }
     a->order.begin[MW_PHASE_COUNT] = a->order.count;
     MW_ASSERT(a->order.count == a->d->units->units.count);
-    return peak;
 }
 
 /* ---- Casts of weights ---- */
@@ -414,21 +428,38 @@ void mw_order_find_loops(const MwLegal *legal, const MwUnits *units, MwOrder *or
     }
 }
 
+/* The order of each phase by the rule that needs the least memory. `peak`: of all phases. */
+static MwOrder best_order(const Dependencies *d, int64_t *peak)
+{
+    Attempt first = begin_attempt(d, (Rule)0);
+    int64_t best[MW_PHASE_COUNT];
+    run_attempt(&first, best);
+    for (int rule = 1; rule < RULE_COUNT; rule++) {
+        Attempt attempt = begin_attempt(d, (Rule)rule);
+        int64_t peaks[MW_PHASE_COUNT];
+        run_attempt(&attempt, peaks);
+        for (int phase = 0; phase < MW_PHASE_COUNT; phase++) {
+            const int begin = first.order.begin[phase], end = first.order.begin[phase + 1];
+            if (peaks[phase] >= best[phase] - significant_bytes(best[phase]))
+                continue;
+            best[phase] = peaks[phase];
+            memcpy(&first.order.unit[begin], &attempt.order.unit[begin],
+                   sizeof *first.order.unit * (size_t)(end - begin));
+        }
+    }
+    *peak = 0;
+    for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
+        *peak = mw_max(*peak, best[phase]);
+    return first.order;
+}
+
 MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
 {
     Dependencies d = find_dependencies(legal, units);
-    MwOrder best = {0};
-    int64_t best_peak = INT64_MAX;
-    for (int rule = 0; rule < RULE_COUNT; rule++) {
-        Attempt attempt = begin_attempt(&d, (Rule)rule);
-        int64_t peak = run_attempt(&attempt);
-        if (peak < best_peak - significant_bytes(best_peak)) {
-            best_peak = peak;
-            best = attempt.order;
-        }
-    }
+    int64_t peak;
+    MwOrder best = best_order(&d, &peak);
     for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
-        gather_casts(&d, &best, phase, significant_bytes(best_peak));
+        gather_casts(&d, &best, phase, significant_bytes(peak));
     best.position = MW_NEW(d.arena, int32_t, units->units.count);
     for (int i = 0; i < best.count; i++)
         best.position[best.unit[i]] = i;

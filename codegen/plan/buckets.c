@@ -33,7 +33,7 @@ typedef struct {
     const MwCostModel *model;
     MwOrder *order;
     MwPhase phase;
-    bool gathers_ahead;
+    const MwBucketing *bucketing;
     MwBucketItems found;
     int *sorted; /* [items] in the order of the cut */
     MW_VEC(Atom) atoms;
@@ -52,6 +52,12 @@ typedef struct {
 static bool has_gathers(const Placer *p)
 {
     return p->phase != MW_PHASE_UPDATE;
+}
+
+/* Whether what a bucket makes takes memory that is not there before it is needed. */
+static bool is_small(const Placer *p)
+{
+    return has_gathers(p) || !p->bucketing->sums_first;
 }
 
 /* Gathers are cut from the end of the program: what it waits for there is what it is late by. */
@@ -113,7 +119,7 @@ static void form_atoms(Placer *p)
     const double least = items <= MW_BUCKET_ITEMS ? 0 : total_bytes(p) / (MW_BUCKET_ITEMS - 1);
     double bytes = 0;
     p->key_bytes = MW_NEW(p->arena, double, (size_t)(items + 1) * (size_t)keys);
-    p->most_bytes = has_gathers(p) ? fmax(MW_TUNED_BUCKET_MB * 1e6, least) : INFINITY;
+    p->most_bytes = is_small(p) ? fmax(MW_TUNED_BUCKET_MB * 1e6, least) : INFINITY;
     for (int i = 0; i < items; i++) {
         const bool begins = bytes == 0;
         if (begins) {
@@ -196,7 +202,7 @@ static void cut_items(Placer *p)
         add_bucket(p, begin, p->atoms.at[ends[b] - 1].end);
         begin = p->atoms.at[ends[b] - 1].end;
     }
-    p->early_count = has_gathers(p) ? 0 : p->buckets.count;
+    p->early_count = is_small(p) ? 0 : p->buckets.count;
 }
 
 /* ---- Other collectives of the update ---- */
@@ -216,15 +222,23 @@ static double late_s(const Placer *p, int key, double bytes)
     return mw_cost_collective_s(p->model, at->kind, at->axis, bytes);
 }
 
-/* Adds a collective to a bucket where it then takes less time than by itself, or to a new one. */
+/* Whether a collective of `bytes` may be added to a bucket, and then takes less time than by
+ * itself. */
+static bool may_join(const Placer *p, const Late *late, double bytes)
+{
+    return (!is_small(p) || late->bytes + bytes <= MW_TUNED_BUCKET_MB * 1e6) &&
+           late_s(p, late->key, late->bytes + bytes) <=
+               late_s(p, late->key, late->bytes) + late_s(p, late->key, bytes);
+}
+
+/* Adds a collective to a bucket, or to a new one. */
 static void join(Placer *p, Lates *lates, int depth, int unit)
 {
     const int key = mw_bucket_find_key(p->arena, &p->found, p->legal, p->units, unit);
     const double bytes = mw_bucket_call_bytes(p->legal, p->units, unit);
     int i = 0;
     while (i < lates->count && (lates->at[i].depth != depth || lates->at[i].key != key ||
-                                late_s(p, key, lates->at[i].bytes + bytes) >
-                                    late_s(p, key, lates->at[i].bytes) + late_s(p, key, bytes)))
+                                !may_join(p, &lates->at[i], bytes)))
         i++;
     if (i == lates->count) {
         mw_vec_push(p->arena, lates, ((Late){depth, key, p->buckets.count, 0}));
@@ -344,7 +358,7 @@ static void order_phase(MwArena *arena, Placer *p)
     p->bucket_of = MW_NEW(arena, int32_t, units);
     p->is_placed = MW_NEW(arena, bool, units);
     memset(p->bucket_of, -1, sizeof(int32_t) * (size_t)units);
-    if (p->found.items.count && (!has_gathers(p) || p->gathers_ahead))
+    if (p->found.items.count && (!has_gathers(p) || p->bucketing->gathers_ahead))
         cut_items(p);
     if (p->phase == MW_PHASE_UPDATE)
         join_late(p);
@@ -352,7 +366,7 @@ static void order_phase(MwArena *arena, Placer *p)
 }
 
 void mw_order_buckets(const MwLegal *legal, const MwUnits *units, const MwCostModel *model,
-                      bool gathers_ahead, MwOrder *order)
+                      const MwBucketing *bucketing, MwOrder *order)
 {
     for (int phase = 0; phase < MW_PHASE_COUNT; phase++) {
         MwArena *arena = mw_arena_new();
@@ -361,7 +375,7 @@ void mw_order_buckets(const MwLegal *legal, const MwUnits *units, const MwCostMo
                                      .model = model,
                                      .order = order,
                                      .phase = (MwPhase)phase,
-                                     .gathers_ahead = gathers_ahead});
+                                     .bucketing = bucketing});
         mw_arena_free(&arena);
     }
     mw_order_find_loops(legal, units, order);

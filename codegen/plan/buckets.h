@@ -8,7 +8,8 @@
  *
  *   - Sums of gradients: collectives of the update on what earlier programs leave, and collectives
  *     on these. They come first in the update, in the order in which the backward makes gradients,
- *     and are cut into buckets so that the last one ends soonest.
+ *     and are cut into buckets so that the last one ends soonest. Where memory is short, buckets
+ *     have at most MW_TUNED_BUCKET_MB, and stand where the first of them is needed.
  *   - Weights: all-gathers of weights and states, or of what kernels make of these alone, such as
  *     casts, are cut so that the program waits for them least. At most MW_TUNED_BUCKET_MB are
  *     gathered in one bucket, since all of it takes memory before the first of it is used.
@@ -23,9 +24,16 @@
 #include "codegen/fuse/order.h"
 #include "cost/cost.h"
 
-/* Changes order->unit within each phase, and order->position and order->loops with it.
- * `gathers_ahead`: there is memory for weights that are gathered before they are used. */
+/* What there is memory for. */
+typedef struct {
+    bool gathers_ahead; /* weights that are gathered before they are used */
+    bool sums_first;    /* sums of gradients, and new weights, that wait for each other: otherwise
+                           buckets of the update, too, have at most MW_TUNED_BUCKET_MB, and stand
+                           where the first of them is needed */
+} MwBucketing;
+
+/* Changes order->unit within each phase, and order->position and order->loops with it. */
 void mw_order_buckets(const MwLegal *legal, const MwUnits *units, const MwCostModel *model,
-                      bool gathers_ahead, MwOrder *order);
+                      const MwBucketing *bucketing, MwOrder *order);
 
 #endif

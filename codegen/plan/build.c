@@ -175,8 +175,8 @@ static void lower_kernels(const Builder *b, MwStageBuilder *s)
 
 /* What takes memory to save time. */
 typedef struct {
-    bool gathers_ahead; /* of weights */
-    bool keeps_copies;  /* of weights in shorter types */
+    MwBucketing bucketing;
+    bool keeps_copies; /* of weights in shorter types */
 } Spending;
 
 static void prepare_stage(Builder *b, int index, const Spending *spending, MwMeshStorage *storage,
@@ -193,7 +193,7 @@ static void prepare_stage(Builder *b, int index, const Spending *spending, MwMes
     s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal, s->flight.backward_follows));
     const MwCostModel model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh);
     s->order = mw_order_units(s->legal, s->units);
-    mw_order_buckets(s->legal, s->units, &model, spending->gathers_ahead, &s->order);
+    mw_order_buckets(s->legal, s->units, &model, &spending->bucketing, &s->order);
     MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
     s->storage = mw_storage_plan(storage, &live);
     lower_kernels(b, s);
@@ -252,7 +252,11 @@ static MwMeshStorage build_storage(Builder *b, int index, const Spending *spendi
 }
 
 /* As far as memory allows, in this order. */
-static const Spending spendings[] = {{true, true}, {true, false}, {false, false}};
+static const Spending spendings[] = {
+    {.bucketing = {.gathers_ahead = true, .sums_first = true}, .keeps_copies = true},
+    {.bucketing = {.gathers_ahead = true}, .keeps_copies = true},
+    {.bucketing = {.gathers_ahead = true}},
+    {.bucketing = {.gathers_ahead = false}}};
 
 static void build_mesh(Builder *b, int index)
 {
