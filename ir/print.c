@@ -392,6 +392,8 @@ static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train
     print_option(text, "total_steps", (double)train->total_steps);
     print_option(text, "final_rate", train->final_rate);
     print_option(text, "micro_batches", train->micro_batches);
+    if (train->states != MW_F32)
+        mw_text_printf(text, ", states = %s", mw_type_name(train->states));
     if (has_several_losses(graph) && strcmp(train->loss, mw_value(graph, loss)->name) != 0) {
         mw_text_add(text, ", name = ");
         print_quoted(text, train->loss);
