@@ -157,6 +157,7 @@ typedef struct {
     double final_rate; /* fraction of learning_rate at total_steps */
     int micro_batches; /* 0: the compiler's choice */
     MwType states;     /* that the optimizer keeps its states in: F32 or BF16 */
+    MwType accumulate; /* that gradients of micro-batches are added up in: F32 or BF16 */
 } MwTrain;
 
 #define MW_ONE_LOSS "loss" /* the name of the loss of a model that has one */

@@ -196,6 +196,7 @@ static void mix_train(Digest *digest, const MwGraph *graph, const MwTrain *train
     mix_double(digest, train->final_rate);
     mix(digest, (uint64_t)train->micro_batches);
     mix(digest, (uint64_t)train->states);
+    mix(digest, (uint64_t)train->accumulate);
 }
 
 /* What has an order. */

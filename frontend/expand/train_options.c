@@ -14,9 +14,7 @@
 /* The options that may follow the optimizer. */
 static const char step_options[] =
     "rates? decays? no_decay? sparse? only? clip_norm? ema? "
-    "schedule? warmup_steps? total_steps? final_rate? micro_batches? states? name?";
-
-static const bool state_types[MW_TYPE_COUNT] = {[MW_F32] = true, [MW_BF16] = true};
+    "schedule? warmup_steps? total_steps? final_rate? micro_batches? states? accumulate? name?";
 
 /* The call being read; its arguments are found by the names of their formals. */
 typedef struct {
@@ -250,17 +248,17 @@ static MwRateSchedule read_schedule(Reader *reader)
     return schedule;
 }
 
-/* Argument `name`, one of the types of `may_be`, which `what` says in words; f32 if it is not
- * given. */
-static MwType read_type(Reader *reader, const char *name, const bool *may_be, const char *what)
+/* Argument `name`, a type of floats; f32 if it is not given. */
+static MwType read_type(Reader *reader, const char *name)
 {
     MwType type = MW_F32;
     int k = given(reader, name);
     if (k < 0)
         return type;
     MwTerm term = reader->call->given[k].term;
-    if (term.kind != MW_TERM_TEXT || !mw_product_parse(term.text, &type) || !may_be[type])
-        read_error(reader, k, what);
+    if (term.kind != MW_TERM_TEXT || !mw_product_parse(term.text, &type) ||
+        (type != MW_F32 && type != MW_BF16))
+        read_error(reader, k, "f32 or bf16");
     return type;
 }
 
@@ -338,7 +336,8 @@ static void read_step_options(Reader *reader, MwTrain *train)
     train->total_steps = read_int(reader, "total_steps", 1);
     train->final_rate = read_number(reader, "final_rate", 0, 0, INFINITY);
     train->micro_batches = (int)read_int(reader, "micro_batches", 1);
-    train->states = read_type(reader, "states", state_types, "f32 or bf16");
+    train->states = read_type(reader, "states");
+    train->accumulate = read_type(reader, "accumulate");
     train->loss = read_name(reader);
     check_schedule(reader, train);
 }
@@ -420,7 +419,7 @@ static const char *signature_of(MwExpander *ex, MwOptimizer optimizer)
  * look up. */
 static MwArgs quote_words(MwExpander *ex, const MwArgs *options)
 {
-    static const char *const words[] = {"schedule", "name", "states"};
+    static const char *const words[] = {"schedule", "name", "states", "accumulate"};
     MwArgs quoted = {0};
     for (int i = 0; i < options->count; i++) {
         MwArg option = options->at[i];
