@@ -248,8 +248,8 @@ static MwRateSchedule read_schedule(Reader *reader)
     return schedule;
 }
 
-/* Argument `name`, a type of floats; f32 if it is not given. */
-static MwType read_type(Reader *reader, const char *name)
+/* Argument `name`, a type of floats; f32 if it is not given. `takes_fp8`: it may be FP8. */
+static MwType read_type(Reader *reader, const char *name, bool takes_fp8)
 {
     MwType type = MW_F32;
     int k = given(reader, name);
@@ -257,8 +257,8 @@ static MwType read_type(Reader *reader, const char *name)
         return type;
     MwTerm term = reader->call->given[k].term;
     if (term.kind != MW_TERM_TEXT || !mw_product_parse(term.text, &type) ||
-        (type != MW_F32 && type != MW_BF16))
-        read_error(reader, k, "f32 or bf16");
+        (type != MW_F32 && type != MW_BF16 && !(takes_fp8 && type == MW_FP8)))
+        read_error(reader, k, takes_fp8 ? "f32, bf16 or fp8" : "f32 or bf16");
     return type;
 }
 
@@ -336,8 +336,8 @@ static void read_step_options(Reader *reader, MwTrain *train)
     train->total_steps = read_int(reader, "total_steps", 1);
     train->final_rate = read_number(reader, "final_rate", 0, 0, INFINITY);
     train->micro_batches = (int)read_int(reader, "micro_batches", 1);
-    train->states = read_type(reader, "states");
-    train->accumulate = read_type(reader, "accumulate");
+    train->states = read_type(reader, "states", true);
+    train->accumulate = read_type(reader, "accumulate", false);
     train->loss = read_name(reader);
     check_schedule(reader, train);
 }

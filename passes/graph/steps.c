@@ -26,12 +26,13 @@ MwValueId mw_step_squares(MwGraph *graph, MwValueId tensor)
     return sum;
 }
 
-MwValueId mw_step_state(MwGraph *graph, MwValueId weight, const char *suffix, const MwTensor *like)
+MwValueId mw_step_state(MwGraph *graph, MwValueId weight, const char *suffix, const char *init,
+                        const MwTensor *like)
 {
-    MwAttr init = mw_attr_text(MW_ATTR_INIT, mw_intern(graph->interner, "zeros"));
+    MwAttr attr = mw_attr_text(MW_ATTR_INIT, mw_intern(graph->interner, init));
     MwNodeSpec spec = {
         .op = MW_OP_STATE,
-        .attrs = &init,
+        .attrs = &attr,
         .attr_count = 1,
         .given = like,
         .name = mw_arena_printf(graph->arena, "%s.%s", mw_value(graph, weight)->name, suffix),

@@ -29,7 +29,9 @@ MwValueId mw_step_orthogonal(const MwWeightStep *s);
  * step computes with it in f32, and rounds what it keeps. */
 typedef struct {
     MwValueId state; /* of the type that is kept */
+    MwValueId scale; /* bf16: of its blocks along the last dimension; no value: it is not scaled */
     MwValueId value; /* f32: what it was at the end of the step before */
+    bool is_square;  /* it is never negative */
 } MwKeptState;
 
 /* Adds a state WEIGHT.SUFFIX of zeros in the shape of `like`. */
@@ -44,8 +46,9 @@ double mw_step_decay(const MwWeightStep *s);
 MwValueId mw_step_scalar(MwGraph *graph, MwOp op, MwValueId a, double b);
 /* f32[] the sum of the squares of all elements. */
 MwValueId mw_step_squares(MwGraph *graph, MwValueId tensor);
-/* A state WEIGHT.SUFFIX of zeros, in the type and shape of `like`. */
-MwValueId mw_step_state(MwGraph *graph, MwValueId weight, const char *suffix, const MwTensor *like);
+/* A state WEIGHT.SUFFIX in the type and shape of `like`; init: its initialiser. */
+MwValueId mw_step_state(MwGraph *graph, MwValueId weight, const char *suffix, const char *init,
+                        const MwTensor *like);
 /* From the next step on `target` is `value`, which gets the name TARGET.new and the type of the
  * target. Returns that. */
 MwValueId mw_step_assign(MwGraph *graph, MwValueId target, MwValueId value);

@@ -170,7 +170,7 @@ static void average_weight(const Updater *u, MwValueId weight, MwValueId new_wei
     MwGraph *graph = u->graph;
     MwTensor tensor = *mw_value_tensor(graph, weight);
     tensor.type = MW_F32;
-    MwValueId average = mw_step_state(graph, weight, "ema", &tensor);
+    MwValueId average = mw_step_state(graph, weight, "ema", "zeros", &tensor);
     MwValueId value = mw_build_cast(graph, new_weight, MW_F32);
     MwValueId away = mw_build_binary(graph, MW_OP_SUB, value, average);
     MwValueId move = mw_build_binary(graph, MW_OP_MUL, away, u->nearing);
