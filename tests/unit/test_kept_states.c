@@ -15,16 +15,16 @@ static void set_input(TestModel *model, const double *x)
     interpreter_set(model->run, mw_graph_find(graph, mw_intern(graph->interner, "x")), x);
 }
 
-/* A step adds less to `v` than half of what numbers of the type are apart, and none is lost: over
- * many elements, it is on average what it is in f32. */
+/* A step without a gradient takes a thousandth off `v`, which is less than half of what numbers of
+ * the type are apart, and none is lost: over many elements, it is on average what it is in f32. */
 static const struct {
     const char *type;
-    double tolerance;
+    double tolerance; /* relative */
 } small_types[] = {{"bf16", 0.002}, {"fp8", 0.01}};
 
 START_TEST(no_small_change_of_a_state_is_lost)
 {
-    enum { ELEMENTS = 4096, MANY = 400, PART = 256 };
+    enum { ELEMENTS = 4096, MANY = 60, PART = 256 };
     MwArena *arena = mw_arena_new();
     TestModel model = test_model_new(
         mw_arena_printf(
@@ -41,6 +41,9 @@ START_TEST(no_small_change_of_a_state_is_lost)
     for (int i = 0; i < ELEMENTS; i++)
         ones[i] = 1;
     set_input(&model, ones);
+    interpreter_step(model.run);
+    const double zeros[ELEMENTS] = {0};
+    set_input(&model, zeros);
     for (int step = 0; step < MANY; step++)
         interpreter_step(model.run);
     const MwGraph *graph = model.compilation.graph;
@@ -51,7 +54,8 @@ START_TEST(no_small_change_of_a_state_is_lost)
     const double *scale = is_scaled ? interpreter_value(model.run, "w.v.scale") : NULL;
     for (int i = 0; i < ELEMENTS; i++)
         sum += v[i] / (scale ? scale[i / PART] : 1);
-    ck_assert_double_eq_tol(sum / ELEMENTS, 1 - pow(0.999, MANY), small_types[_i].tolerance);
+    const double wanted = 0.001 * pow(0.999, MANY);
+    ck_assert_double_eq_tol(sum / ELEMENTS, wanted, small_types[_i].tolerance * wanted);
     test_model_free(&model);
     mw_arena_free(&arena);
 }
