@@ -156,6 +156,8 @@ typedef struct {
     int64_t warmup_steps, total_steps;
     double final_rate; /* fraction of learning_rate at total_steps */
     int micro_batches; /* 0: the compiler's choice */
+    MwType states;     /* that the optimizer keeps its states in: F32, BF16 or FP8 */
+    MwType accumulate; /* that gradients of micro-batches are added up in: F32 or BF16 */
 } MwTrain;
 
 #define MW_ONE_LOSS "loss" /* the name of the loss of a model that has one */

@@ -363,6 +363,12 @@ static void print_overrides(MwText *text, const MwGraph *graph, const char *name
     mw_text_add(text, "]");
 }
 
+static void print_type(MwText *text, const char *name, MwType type)
+{
+    if (type != MW_F32)
+        mw_text_printf(text, ", %s = %s", name, mw_type_name(type));
+}
+
 /* Whether the model, of which this may be a stage, has several losses. */
 static bool has_several_losses(const MwGraph *graph)
 {
@@ -392,6 +398,8 @@ static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train
     print_option(text, "total_steps", (double)train->total_steps);
     print_option(text, "final_rate", train->final_rate);
     print_option(text, "micro_batches", train->micro_batches);
+    print_type(text, "states", train->states);
+    print_type(text, "accumulate", train->accumulate);
     if (has_several_losses(graph) && strcmp(train->loss, mw_value(graph, loss)->name) != 0) {
         mw_text_add(text, ", name = ");
         print_quoted(text, train->loss);

@@ -43,10 +43,10 @@
  *
  * train: the optimizer takes lr and its hyperparameters (ir/optimizers.def); rates = [["GLOB", R],
  * ...], decays = [["GLOB", D], ...], no_decay = ["GLOB", ...], sparse = ["GLOB", ...], only =
- * ["GLOB", ...], clip_norm, ema, schedule = linear | cosine, warmup_steps, total_steps, final_rate
- * and micro_batches follow it, and name = "LOSS" where there are several losses and the value has
- * another name. Numbers that are zero are left out, except lr, hyperparameters with another
- * default, and the members of lists.
+ * ["GLOB", ...], clip_norm, ema, schedule = linear | cosine, warmup_steps, total_steps, final_rate,
+ * micro_batches, states = TYPE and accumulate = TYPE follow it, and name = "LOSS" where there are
+ * several losses and the value has another name. Numbers that are zero are left out, except lr,
+ * hyperparameters with another default, and the members of lists.
  *
  * show: the metrics that no train statement minimises, as `output` prints outputs.
  *

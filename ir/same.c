@@ -195,6 +195,8 @@ static void mix_train(Digest *digest, const MwGraph *graph, const MwTrain *train
     mix(digest, (uint64_t)train->total_steps);
     mix_double(digest, train->final_rate);
     mix(digest, (uint64_t)train->micro_batches);
+    mix(digest, (uint64_t)train->states);
+    mix(digest, (uint64_t)train->accumulate);
 }
 
 /* What has an order. */

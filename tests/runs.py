@@ -254,6 +254,26 @@ def same_losses(expected, found, tolerance):
 NUMPY_CODES = {"<f4": "f", "<f2": "e", "<i8": "q", "<i4": "i", "|i1": "b", "|u1": "B", "|b1": "?"}
 
 
+def nearest(value, fraction, least, last):
+    """The nearest multiple of the unit of its exponent, no more than `last`: a float of fewer bits."""
+    if value == 0:
+        return 0.0
+    unit = 2.0 ** max(math.frexp(abs(value))[1] - 1 - fraction, least)
+    return math.copysign(min(round(abs(value) / unit) * unit, last), value)
+
+
+def bf16(value):
+    return nearest(value, 7, -133, math.inf)
+
+
+def e4m3(value):
+    return nearest(value, 3, -9, 448)
+
+
+def e5m2(value):
+    return nearest(value, 2, -16, 57344)
+
+
 def npy(descr, shape, elements):
     """The bytes of a .npy file."""
     header = str({"descr": descr, "fortran_order": False, "shape": tuple(shape)})

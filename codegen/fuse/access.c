@@ -175,7 +175,7 @@ MwLayout mw_node_store(const MwLegal *legal, const MwNode *node, int k)
 
 bool mw_node_places(const MwLegal *legal, const MwNode *node, MwLayout *places)
 {
-    if (node->op != MW_OP_DROPOUT && node->op != MW_OP_UNIFORM)
+    if (node->op != MW_OP_DROPOUT && node->op != MW_OP_UNIFORM && node->op != MW_OP_CAST_STOCHASTIC)
         return false;
     const MwTensor *tensor = result_tensor(legal, node);
     const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);

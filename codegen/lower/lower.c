@@ -11,6 +11,7 @@ static MwLowerRule *const rules[MW_OP_COUNT] = {
     [MW_OP_DROPOUT] = mw_lower_dropout,
     [MW_OP_UNIFORM] = mw_lower_uniform,
     [MW_OP_CAST] = mw_lower_cast,
+    [MW_OP_CAST_STOCHASTIC] = mw_lower_cast_stochastic,
     [MW_OP_SCAN_NEXT] = mw_lower_scan_next,
 #define OPTIMIZER(id, ...) [MW_OP_##id] = mw_lower_update,
 #include "ir/optimizers.def"

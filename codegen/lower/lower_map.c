@@ -92,10 +92,24 @@ void mw_lower_dropout(MwLower *l)
                       x, scale, at.stream));
 }
 
-void mw_lower_uniform(MwLower *l)
+/* f32, in [0, 1) */
+static MwRef random_number(MwLower *l)
 {
     const RandomPoint at = random_point(l);
     const char *text = "mw_step_uniform((uint64_t)$0, (uint64_t)$1, (uint64_t)$2)";
-    mw_lower_result(l, 0,
-                    mw_lower_expr(l, MW_SCALAR_F32, 60, text, 3, at.seed, at.stream, at.place));
+    return mw_lower_expr(l, MW_SCALAR_F32, 60, text, 3, at.seed, at.stream, at.place);
+}
+
+void mw_lower_uniform(MwLower *l)
+{
+    mw_lower_result(l, 0, random_number(l));
+}
+
+void mw_lower_cast_stochastic(MwLower *l)
+{
+    const char *type = mw_type_name(mw_lower_result_tensor(l, 0)->type);
+    const char *text = mw_arena_printf(l->kernel->arena, "mw_stochastic_%s($0, $1)", type);
+    const MwRef chance = random_number(l);
+    const MwRef x = mw_lower_operand(l, 0);
+    mw_lower_result(l, 0, mw_lower_expr(l, MW_SCALAR_F32, 10, text, 2, x, chance));
 }

@@ -11,6 +11,7 @@ typedef void MwLowerRule(MwLower *l);
 MwLowerRule mw_lower_dropout;
 MwLowerRule mw_lower_uniform;
 MwLowerRule mw_lower_cast;
+MwLowerRule mw_lower_cast_stochastic;
 MwLowerRule mw_lower_scan_next;
 MwLowerRule mw_lower_update;
 MwLowerRule mw_lower_reduce;

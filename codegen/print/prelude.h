@@ -193,6 +193,45 @@ static inline float mw_round_e5m2(float value)
     return mw_from_e5m2(mw_to_e5m2(value));
 }
 
+/* Stochastic rounding to a type that drops the last `dropped` bits of f32: away from zero if the
+ * fraction that they are is at least 1 - u. Below `least`, the numbers of the type are multiples of
+ * `unit`. Infinite is that, and NaN is NaN. */
+static inline float mw_stochastic(float x, float u, int dropped, float least, float unit)
+{
+    uint32_t size = mw_f32_bits(x) & 0x7fffffffu, step = 1u << dropped;
+    uint32_t rounded = (size + (uint32_t)(u * (float)step)) & ~(step - 1);
+    float value = mw_bits_f32(size), whole = floorf(value / unit);
+    float small = (whole + (value / unit - whole >= 1.0f - u ? 1.0f : 0.0f)) * unit;
+    float result = value < least ? small : mw_bits_f32(rounded);
+    return copysignf(size >= 0x7f800000u ? value : result, x);
+}
+
+/* Numbers of bf16 that are not normal are as wide as those of f32, and the bits are enough. */
+static inline float mw_stochastic_bf16(float x, float u)
+{
+    return mw_stochastic(x, u, 16, 0.0f, 1.0f);
+}
+
+static inline float mw_stochastic_f16(float x, float u)
+{
+    return mw_end_f16(mw_stochastic(x, u, 13, 0x1p-14f, 0x1p-24f));
+}
+
+static inline float mw_end_fp8(float x, float last)
+{
+    return fabsf(x) > last ? copysignf(last, x) : x;
+}
+
+static inline float mw_stochastic_e4m3(float x, float u)
+{
+    return mw_end_fp8(mw_stochastic(x, u, 20, 0x1p-6f, 0x1p-9f), 448.0f);
+}
+
+static inline float mw_stochastic_e5m2(float x, float u)
+{
+    return mw_end_fp8(mw_stochastic(x, u, 21, 0x1p-14f, 0x1p-16f), 57344.0f);
+}
+
 static inline float mw_fold_sum_f32(float *lane)
 {
     for (int width = 16; width; width /= 2)

@@ -78,6 +78,12 @@ static bool check_alike(MwExpander *ex, const MwTrain *train)
 {
     for (int i = 0; i < ex->graph->trains.count; i++) {
         const MwTrain *other = &ex->graph->trains.at[i];
+        if (train->accumulate != other->accumulate) {
+            mw_expand_note(ex, other->span, "here it is %s", mw_type_name(other->accumulate));
+            mw_expand_error(ex, train->span, "one step adds up gradients in one type, not in %s",
+                            mw_type_name(train->accumulate));
+            return false;
+        }
         if (!train->micro_batches || !other->micro_batches ||
             train->micro_batches == other->micro_batches)
             continue;

@@ -14,7 +14,7 @@
 /* The options that may follow the optimizer. */
 static const char step_options[] =
     "rates? decays? no_decay? sparse? only? clip_norm? ema? "
-    "schedule? warmup_steps? total_steps? final_rate? micro_batches? name?";
+    "schedule? warmup_steps? total_steps? final_rate? micro_batches? states? accumulate? name?";
 
 /* The call being read; its arguments are found by the names of their formals. */
 typedef struct {
@@ -248,6 +248,20 @@ static MwRateSchedule read_schedule(Reader *reader)
     return schedule;
 }
 
+/* Argument `name`, a type of floats; f32 if it is not given. `takes_fp8`: it may be FP8. */
+static MwType read_type(Reader *reader, const char *name, bool takes_fp8)
+{
+    MwType type = MW_F32;
+    int k = given(reader, name);
+    if (k < 0)
+        return type;
+    MwTerm term = reader->call->given[k].term;
+    if (term.kind != MW_TERM_TEXT || !mw_product_parse(term.text, &type) ||
+        (type != MW_F32 && type != MW_BF16 && !(takes_fp8 && type == MW_FP8)))
+        read_error(reader, k, takes_fp8 ? "f32, bf16 or fp8" : "f32 or bf16");
+    return type;
+}
+
 static void check_schedule(Reader *reader, const MwTrain *train)
 {
     int k = given(reader, "schedule");
@@ -322,6 +336,8 @@ static void read_step_options(Reader *reader, MwTrain *train)
     train->total_steps = read_int(reader, "total_steps", 1);
     train->final_rate = read_number(reader, "final_rate", 0, 0, INFINITY);
     train->micro_batches = (int)read_int(reader, "micro_batches", 1);
+    train->states = read_type(reader, "states", true);
+    train->accumulate = read_type(reader, "accumulate", false);
     train->loss = read_name(reader);
     check_schedule(reader, train);
 }
@@ -399,15 +415,17 @@ static const char *signature_of(MwExpander *ex, MwOptimizer optimizer)
     return text.at;
 }
 
-/* The options with the values of `schedule` and `name` as texts: in `schedule = cosine` it is a
- * word, not a name to look up. */
+/* The options with the values of some as texts: in `schedule = cosine` it is a word, not a name to
+ * look up. */
 static MwArgs quote_words(MwExpander *ex, const MwArgs *options)
 {
+    static const char *const words[] = {"schedule", "name", "states", "accumulate"};
     MwArgs quoted = {0};
     for (int i = 0; i < options->count; i++) {
         MwArg option = options->at[i];
-        bool is_word =
-            strcmp(option.key.text, "schedule") == 0 || strcmp(option.key.text, "name") == 0;
+        bool is_word = false;
+        for (int k = 0; k < MW_COUNT(words); k++)
+            is_word |= strcmp(option.key.text, words[k]) == 0;
         if (is_word && option.value->kind == MW_EXPR_NAME) {
             MwExpr *text = MW_NEW(ex->arena, MwExpr, 1);
             *text = *option.value;

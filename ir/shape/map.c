@@ -93,6 +93,19 @@ bool mw_shape_cast(MwShapeContext *context)
     return mw_shape_want_type(context, &result.type) && mw_shape_give(context, &result);
 }
 
+bool mw_shape_cast_stochastic(MwShapeContext *context)
+{
+    MwTensor result = *mw_shape_operand(context, 0);
+    if (result.type != MW_F32)
+        return mw_shape_fail(context, "rounds f32, not %s", mw_shape_text(context, &result));
+    if (!mw_shape_want_type(context, &result.type))
+        return false;
+    if (!mw_type_is_narrow(result.type))
+        return mw_shape_fail(context, "rounds to floats of 16 or 8 bits, not to %s",
+                             mw_type_name(result.type));
+    return mw_shape_give(context, &result);
+}
+
 bool mw_shape_broadcast(MwShapeContext *context)
 {
     const MwTensor *operand = mw_shape_operand(context, 0);

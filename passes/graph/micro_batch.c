@@ -8,9 +8,9 @@
  *      batch that is used once per step (a gradient, a metric, an output) is accumulated: a
  *      state NAME.so_far, zero when the step begins, takes NAME.total = NAME.so_far + NAME after
  *      every micro-batch, and the update phase uses the total; the greatest element is, too, by
- *      accumulate_max. Nodes that depend on such a total
- *      move to the update phase. Outputs that are not split leave the model in the update phase;
- *      with one micro-batch this is the only change.
+ *      accumulate_max. Sums are in f32, those of gradients in the type that the train statements
+ *      say. Nodes that depend on such a total move to the update phase. Outputs that are not split
+ *      leave the model in the update phase; with one micro-batch this is the only change.
  * Invariant: metrics and gradients are those of the whole batch, up to the order of sums. The
  * divisor of
  *      a mean is a constant of the whole batch, so terms of means add up to the mean as terms of
@@ -218,8 +218,19 @@ static bool is_greatest_size(const MwGraph *to, MwValueId value)
     return maker->op == MW_OP_REDUCE_MAX && mw_value_node(to, maker->operands[0])->op == MW_OP_ABS;
 }
 
-/* The sum of `value` over all micro-batches, in f32 if the value is a float of 16 bits; or the
- * greatest. It begins with zeros where these change nothing, since a device sets those itself. */
+/* The type that the terms of a sum are added up in: that of the train statement for gradients, f32
+ * for other floats of 16 bits. */
+static MwType sum_type(const MwGraph *to, MwValueId value)
+{
+    const MwType type = mw_value_tensor(to, value)->type;
+    if (type != MW_F32 && !mw_type_is_half(type))
+        return type;
+    const bool is_gradient = mw_value_node(to, value)->phase == MW_PHASE_BACKWARD;
+    return is_gradient && to->trains.count ? to->trains.at[0].accumulate : MW_F32;
+}
+
+/* The sum of `value` over all micro-batches, or the greatest. It begins with zeros where these
+ * change nothing, since a device sets those itself. */
 static MwValueId accumulate(MicroBatch *m, MwValueId value, MwMicroKind kind)
 {
     const bool is_sum = kind == MW_MICRO_PARTIAL;
@@ -227,8 +238,8 @@ static MwValueId accumulate(MicroBatch *m, MwValueId value, MwMicroKind kind)
     const bool is_zero = is_sum || is_greatest_size(to, value);
     MwTensor tensor = *mw_value_tensor(to, value);
     const char *name = mw_value(to, value)->name;
-    if (is_sum && mw_type_is_half(tensor.type))
-        tensor.type = MW_F32;
+    if (is_sum)
+        tensor.type = sum_type(to, value);
     const MwAttr attrs[] = {
         mw_attr_text(MW_ATTR_INIT, mw_intern(to->interner, is_zero ? "zeros" : "constant")),
         mw_attr_float(MW_ATTR_VALUE, is_zero ? 0 : -(double)FLT_MAX)};

@@ -83,6 +83,16 @@ static bool wants_rows(const MwGraph *graph, const char *weight)
     return train && mw_patterns_match(&train->sparse, weight);
 }
 
+/* Whether the optimizer's operator takes its states as they are kept: from others than f32, a step
+ * of some rows would make the whole table. */
+static bool takes_kept_states(const MwGraph *graph, const MwNode *node)
+{
+    bool all = true;
+    for (int k = 1; k < node->result_count; k++)
+        all &= mw_value_node(graph, node->operands[1 + k])->op == MW_OP_STATE;
+    return all;
+}
+
 /* Whether `node` is the step of a table by an operator of its own that gives the new table, and its
  * gradient is that of look-ups. */
 static bool has_row_form(const MwGraph *graph, const MwNode *node, LookUps *found)
@@ -91,6 +101,7 @@ static bool has_row_form(const MwGraph *graph, const MwNode *node, LookUps *foun
     *found = (LookUps){.count = 0};
     return info && !info->gives_change &&
            mw_value_node(graph, node->operands[0])->op == MW_OP_WEIGHT &&
+           takes_kept_states(graph, node) &&
            find_look_ups(graph, node->operands[1], mw_no_value(), found);
 }
 

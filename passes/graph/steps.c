@@ -26,16 +26,15 @@ MwValueId mw_step_squares(MwGraph *graph, MwValueId tensor)
     return sum;
 }
 
-MwValueId mw_step_state(MwGraph *graph, MwValueId weight, const char *suffix, const MwTensor *like)
+MwValueId mw_step_state(MwGraph *graph, MwValueId weight, const char *suffix, const char *init,
+                        const MwTensor *like)
 {
-    MwTensor tensor = *like;
-    tensor.type = MW_F32;
-    MwAttr init = mw_attr_text(MW_ATTR_INIT, mw_intern(graph->interner, "zeros"));
+    MwAttr attr = mw_attr_text(MW_ATTR_INIT, mw_intern(graph->interner, init));
     MwNodeSpec spec = {
         .op = MW_OP_STATE,
-        .attrs = &init,
+        .attrs = &attr,
         .attr_count = 1,
-        .given = &tensor,
+        .given = like,
         .name = mw_arena_printf(graph->arena, "%s.%s", mw_value(graph, weight)->name, suffix),
     };
     return mw_node_result(graph, mw_build_node(graph, &spec), 0);
@@ -81,22 +80,21 @@ static MwValueId apply_operator(const MwWeightStep *s, const char *first_name)
     MwArena *arena = graph->arena;
     const int states = info->state_count;
     const MwTensor tensor = *mw_value_tensor(graph, s->weight);
-    MwValueId *kept = MW_NEW(arena, MwValueId, states);
+    MwKeptState *kept = MW_NEW(arena, MwKeptState, states);
     MwValueId *operands = MW_NEW(arena, MwValueId, 4 + states);
     const char **names = MW_NEW(arena, const char *, 1 + states);
     MwAttr attrs[MW_ATTR_COUNT];
     int count = 0;
     operands[count++] = s->weight;
     operands[count++] = s->gradient;
-    for (int k = 0; k < states; k++)
-        kept[k] = operands[count++] =
-            mw_step_state(graph, s->weight, mw_optimizer_state(arena, info, k), &tensor);
+    for (int k = 0; k < states; k++) {
+        kept[k] = mw_kept_state(s, mw_optimizer_state(arena, info, k), &tensor);
+        operands[count++] = kept[k].value;
+    }
     operands[count++] = s->rate;
     if (info->takes_step)
         operands[count++] = s->step;
     names[0] = first_name;
-    for (int k = 0; k < states; k++)
-        names[1 + k] = new_name(graph, kept[k]);
     MwNodeSpec spec = {.op = info->op,
                        .operands = operands,
                        .operand_count = count,
@@ -105,8 +103,7 @@ static MwValueId apply_operator(const MwWeightStep *s, const char *first_name)
                        .result_names = names};
     MwNodeId node = mw_build_node(graph, &spec);
     for (int k = 0; k < states; k++)
-        mw_vec_push(arena, &graph->assigns,
-                    ((MwAssign){kept[k], mw_node_result(graph, node, 1 + k)}));
+        mw_kept_state_assign(s, &kept[k], mw_node_result(graph, node, 1 + k));
     return mw_node_result(graph, node, 0);
 }
 

@@ -11,8 +11,9 @@ typedef struct {
     MwGraph *graph;
     const MwTrain *train;
     MwValueId weight, gradient;
-    MwValueId rate; /* f32[] the learning rate of this step */
-    MwValueId step; /* i32[] the number of the step, from 1 */
+    MwValueId rate;    /* f32[] the learning rate of this step */
+    MwValueId step;    /* i32[] the number of the step, from 1 */
+    int64_t *next_key; /* name of the next random stream of the graph */
     MwDiags *diags;
 } MwWeightStep;
 
@@ -24,6 +25,20 @@ MwValueId mw_step_weight(const MwWeightStep *s);
 MwValueId mw_step_factored(const MwWeightStep *s);
 MwValueId mw_step_orthogonal(const MwWeightStep *s);
 
+/* A state of the optimizer, in the type that the train statement keeps it in (steps_states.c). A
+ * step computes with it in f32, and rounds what it keeps. */
+typedef struct {
+    MwValueId state; /* of the type that is kept */
+    MwValueId scale; /* bf16: of its blocks along the last dimension; no value: it is not scaled */
+    MwValueId value; /* f32: what it was at the end of the step before */
+    bool is_square;  /* it is never negative */
+} MwKeptState;
+
+/* Adds a state WEIGHT.SUFFIX of zeros in the shape of `like`. */
+MwKeptState mw_kept_state(const MwWeightStep *s, const char *suffix, const MwTensor *like);
+/* From the next step on the state is `value`, f32, rounded to its type. */
+void mw_kept_state_assign(const MwWeightStep *s, const MwKeptState *kept, MwValueId value);
+
 /* The weight decay of the weight. */
 double mw_step_decay(const MwWeightStep *s);
 
@@ -31,8 +46,9 @@ double mw_step_decay(const MwWeightStep *s);
 MwValueId mw_step_scalar(MwGraph *graph, MwOp op, MwValueId a, double b);
 /* f32[] the sum of the squares of all elements. */
 MwValueId mw_step_squares(MwGraph *graph, MwValueId tensor);
-/* A state WEIGHT.SUFFIX of zeros, f32 in the shape of `like`. */
-MwValueId mw_step_state(MwGraph *graph, MwValueId weight, const char *suffix, const MwTensor *like);
+/* A state WEIGHT.SUFFIX in the type and shape of `like`; init: its initialiser. */
+MwValueId mw_step_state(MwGraph *graph, MwValueId weight, const char *suffix, const char *init,
+                        const MwTensor *like);
 /* From the next step on `target` is `value`, which gets the name TARGET.new and the type of the
  * target. Returns that. */
 MwValueId mw_step_assign(MwGraph *graph, MwValueId target, MwValueId value);

@@ -71,9 +71,11 @@ static MwValueId moving_average(const MwWeightStep *s, const char *suffix, MwVal
 {
     MwGraph *graph = s->graph;
     const MwTensor tensor = *mw_value_tensor(graph, value);
-    MwValueId state = mw_step_state(graph, s->weight, suffix, &tensor);
-    MwValueId move = mul(graph, sub(graph, value, state), nearing);
-    return mw_step_assign(graph, state, add(graph, state, move));
+    const MwKeptState kept = mw_kept_state(s, suffix, &tensor);
+    MwValueId move = mul(graph, sub(graph, value, kept.value), nearing);
+    MwValueId average = add(graph, kept.value, move);
+    mw_kept_state_assign(s, &kept, average);
+    return average;
 }
 
 /* V, in the shape of the weight or with sizes 1 where it is the same along a dimension. */

@@ -50,6 +50,7 @@ typedef struct {
     MwValueId rate;             /* f32[] learning rate */
     const MwValueId *own_rates; /* [train->rates.count] f32[] the rates that those scale to */
     MwValueId clip;             /* f32[] factor of all gradients; no value: none */
+    int64_t *next_key;          /* name of the next random stream of the graph */
     MwValueId nearing;          /* f32[] 1 - ema, but 1 in the first step; no value: no averages */
 } Updater;
 
@@ -167,7 +168,9 @@ static MwValueId build_nearing(const Updater *u)
 static void average_weight(const Updater *u, MwValueId weight, MwValueId new_weight)
 {
     MwGraph *graph = u->graph;
-    MwValueId average = mw_step_state(graph, weight, "ema", mw_value_tensor(graph, weight));
+    MwTensor tensor = *mw_value_tensor(graph, weight);
+    tensor.type = MW_F32;
+    MwValueId average = mw_step_state(graph, weight, "ema", "zeros", &tensor);
     MwValueId value = mw_build_cast(graph, new_weight, MW_F32);
     MwValueId away = mw_build_binary(graph, MW_OP_SUB, value, average);
     MwValueId move = mw_build_binary(graph, MW_OP_MUL, away, u->nearing);
@@ -186,6 +189,7 @@ static void update_weight(const Updater *u, MwValueId weight)
                          .gradient = clipped(u, u->gradient[weight.index]),
                          .rate = rate_of(u, name),
                          .step = u->own_step,
+                         .next_key = u->next_key,
                          .diags = u->diags};
     MwValueId value = mw_step_weight(&step);
     if (mw_has_value(u->nearing))
@@ -300,6 +304,17 @@ static void update_weights(Updater *u)
             update_weight(u, (MwValueId){v});
 }
 
+/* A key after those of all random streams. */
+static int64_t free_key(const MwGraph *graph)
+{
+    int64_t key = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwAttr *attr = mw_node_attr(&graph->nodes.at[n], MW_ATTR_KEY);
+        key = attr ? mw_max(key, attr->i + 1) : key;
+    }
+    return key;
+}
+
 static bool lower_trains(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
@@ -313,6 +328,7 @@ static bool lower_trains(MwCompilation *compilation, MwDiags *diags)
     }
     if (!check_assigns(graph, gradient, diags))
         return false;
+    int64_t next_key = free_key(graph);
     graph->phase = MW_PHASE_UPDATE;
     const MwLossScaling scaling =
         mw_loss_scale_begin(graph, &compilation->loss_states, gradient, values);
@@ -324,6 +340,7 @@ static bool lower_trains(MwCompilation *compilation, MwDiags *diags)
                      .diags = diags,
                      .gradient = gradients_of(graph, train, scaling.gradient, values),
                      .values = values,
+                     .next_key = &next_key,
                      .copy = no_values(graph->arena, values),
                      .clip = mw_no_value(),
                      .nearing = mw_no_value()};

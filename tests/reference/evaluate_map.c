@@ -286,10 +286,43 @@ static void dropout(const Eval *e)
     }
 }
 
+/* The number of the type at or next to x on the side of zero, plus the distance to the one on the
+ * other side if that is less than `u` of it away from 1. */
+static double rounded_stochastically(double x, double u, MwType type)
+{
+    static const struct {
+        MwType type;
+        int fraction, least; /* bits, and the exponent of the least normal number */
+    } formats[] = {{MW_BF16, 7, -126}, {MW_F16, 10, -14}, {MW_E4M3, 3, -6}, {MW_E5M2, 2, -14}};
+    int i = 0, exponent;
+    while (formats[i].type != type)
+        i++;
+    frexp(x, &exponent);
+    const int least = formats[i].least;
+    const double unit =
+        ldexp(1, (exponent - 1 < least ? least : exponent - 1) - formats[i].fraction);
+    const double whole = floor(fabs(x) / unit);
+    return copysign((whole + (fabs(x) / unit - whole + u >= 1)) * unit, x);
+}
+
+static void cast_stochastic(const Eval *e)
+{
+    const MwTensor *result = eval_out(e, 0);
+    for (int64_t i = 0; i < mw_tensor_elements(result); i++) {
+        int64_t at[MW_MAX_RANK];
+        eval_index(result, i, at);
+        const double u = mw_step_uniform(e->place->seed, stream_of(e), global_index(e, result, at));
+        const double x = e->in[0][i];
+        e->out[0][i] = isfinite(x) ? rounded_stochastically(x, u, result->type) : x;
+    }
+}
+
 bool eval_map(const Eval *e)
 {
     if (e->node->op == MW_OP_DROPOUT)
         return dropout(e), true;
+    if (e->node->op == MW_OP_CAST_STOCHASTIC)
+        return cast_stochastic(e), true;
     bool is_map =
         mw_op_info(e->node->op)->lowering == MW_LOWER_MAP || e->node->op == MW_OP_IDENTITY;
     if (!is_map || e->node->result_count != 1 || !e->node->operand_count)

@@ -126,7 +126,9 @@ static Model model_new(void)
                        .warmup_steps = 10,
                        .total_steps = 1000,
                        .final_rate = 0.1,
-                       .micro_batches = 4};
+                       .micro_batches = 4,
+                       .states = MW_BF16,
+                       .accumulate = MW_BF16};
     return model;
 }
 
@@ -165,7 +167,9 @@ START_TEST(a_dump_shows_everything)
         "weight_decay = 0.1), rates = [[\"embed\", 0.0001], [\"*.b\", 0]], "
         "decays = [[\"embed\", 0.5]], no_decay = [\"*.b\", \"norm.*\"], sparse = [\"embed\"], "
         "only = [\"layers.*\"], clip_norm = 1, ema = 0.999, schedule = cosine, "
-        "warmup_steps = 10, total_steps = 1000, final_rate = 0.1, micro_batches = 4\n"
+        "warmup_steps = 10, total_steps = 1000, final_rate = 0.1, micro_batches = 4, states = "
+        "bf16, "
+        "accumulate = bf16\n"
         "}\n");
     test_graph_free(&model.test);
 }

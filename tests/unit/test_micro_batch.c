@@ -360,6 +360,39 @@ static const struct {
      "in dimension 1 instead of 0\n"},
 };
 
+/* Which sums are kept in bf16: those of gradients, and not those of metrics and outputs. */
+START_TEST(gradients_add_up_in_the_type_that_the_statement_says)
+{
+    TestModel model =
+        test_model_new(MODEL("input x: f32[4, 3]\n"
+                             "weight w: f32[3] = ones\n"
+                             "y = sum(x, axis = 0)\n"
+                             "output y\n"
+                             "train sum(x * w) with sgd(lr = 1), accumulate = bf16\n"),
+                       4, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwGraph *graph = model.compilation.graph;
+    const double x[] = {1, 2, 3, 192, 0, -7, 64, 2, -7, 4, -4, 11};
+    int in_bf16 = 0, in_f32 = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwType type = graph->values.at[graph->nodes.at[n].first_result].tensor.type;
+        in_bf16 += graph->nodes.at[n].op == MW_OP_ACCUMULATE && type == MW_BF16;
+        in_f32 += graph->nodes.at[n].op == MW_OP_ACCUMULATE && type == MW_F32;
+    }
+    ck_assert_int_eq(in_bf16, 1);
+    ck_assert_int_eq(in_f32, 2);
+    interpreter_set(model.run, mw_graph_find(graph, mw_intern(graph->interner, "x")), x);
+    interpreter_step(model.run);
+    const double *w = interpreter_value(model.run, "w"),
+                 *y = interpreter_value(model.run, "y.total");
+    for (int i = 0; i < 3; i++) {
+        ck_assert_double_eq(y[i], x[i] + x[3 + i] + x[6 + i] + x[9 + i]);
+        ck_assert_double_eq(w[i], 1 - y[i]);
+    }
+    test_model_free(&model);
+}
+END_TEST
+
 START_TEST(what_needs_the_whole_batch_is_refused)
 {
     TestModel model = test_model_new(refusals[_i].text, 2, MW_PASS_clean);
@@ -381,6 +414,7 @@ int main(void)
     tcase_add_test(tests, a_whole_split_is_cut_once);
     tcase_add_test(tests, the_train_statement_may_say_how_many);
     tcase_add_test(tests, greatest_sizes_begin_with_zeros);
+    tcase_add_test(tests, gradients_add_up_in_the_type_that_the_statement_says);
     tcase_add_loop_test(tests, what_needs_the_whole_batch_is_refused, 0, MW_COUNT(refusals));
     return run_suite(suite);
 }

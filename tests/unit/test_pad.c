@@ -387,6 +387,7 @@ static const struct {
     {"stop_gradient", "f32[5, 7]", ""},
     {"dropout", "f32[5, 7]", "rate = 0.5; key = 3"},
     {"uniform", "", "shape = [5, 7]; key = 3"},
+    {"cast_stochastic", "f32[5, 7]", "type = bf16; key = 3"},
     {"iota", "", "type = f32; shape = [5, 7]; axis = 1"},
     {"reduce_sum", "f32[5, 7, 2]", "axes = [1]"},
     {"reduce_max", "f32[5, 7, 2]", "axes = [0, 1]"},

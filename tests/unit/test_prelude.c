@@ -395,6 +395,36 @@ START_TEST(doubles_become_floats_of_8_bits_at_once)
 }
 END_TEST
 
+/* On average over all u that a type of 24 - `dropped` bits tells apart, a number is itself. */
+START_TEST(stochastic_rounding_is_right_on_average)
+{
+    static const struct {
+        float (*round)(float, float);
+        float x, below, above, share; /* of u that round to `above` */
+    } rows[] = {{mw_stochastic_bf16, 1 + 0x1p-9f, 1, 1 + 0x1p-7f, 0.25f},
+                {mw_stochastic_bf16, -3, -3, -3, 0},
+                {mw_stochastic_bf16, 0x1.8p-133f, 0x1p-133f, 0x1p-132f, 0.5f},
+                {mw_stochastic_bf16, 0x1.ffp127f, 0x1.fep127f, INFINITY, 0.5f},
+                {mw_stochastic_f16, 0x1.8p-24f, 0x1p-24f, 0x1p-23f, 0.5f},
+                {mw_stochastic_e4m3, -1.1875f, -1.125f, -1.25f, 0.5f},
+                {mw_stochastic_e4m3, 0x1.4p-9f, 0x1p-9f, 0x1p-8f, 0.25f},
+                {mw_stochastic_e4m3, 464, 448, 448, 0},
+                {mw_stochastic_e5m2, 0x1p-18f, 0, 0x1p-16f, 0.25f},
+                {mw_stochastic_e5m2, -0.0f, -0.0f, 0, 0},
+                {mw_stochastic_e5m2, -INFINITY, -57344, 0, 0}};
+    for (int i = 0; i < MW_COUNT(rows); i++) {
+        int above = 0;
+        for (int k = 0; k < 256; k++) {
+            const float y = rows[i].round(rows[i].x, (float)k / 256);
+            ck_assert_msg(y == rows[i].below || y == rows[i].above, "row %d: %g", i, (double)y);
+            above += y != rows[i].below;
+        }
+        ck_assert_msg((float)above == rows[i].share * 256, "row %d: %d of 256", i, above);
+    }
+    ck_assert(isnan(mw_stochastic_e4m3(NAN, 0.5f)) && isnan(mw_stochastic_bf16(NAN, 0.9f)));
+}
+END_TEST
+
 START_TEST(scales_are_powers_of_two)
 {
     ck_assert(mw_scale_to(448, 3, 448) == 1 && mw_scale_to(449, 3, 448) == 0.5f);
@@ -446,6 +476,7 @@ int main(void)
                         MW_COUNT(formats));
     tcase_add_loop_test(tests, floats_of_8_bits_are_the_nearest, 0, MW_COUNT(formats));
     tcase_add_test(tests, doubles_become_floats_of_8_bits_at_once);
+    tcase_add_test(tests, stochastic_rounding_is_right_on_average);
     tcase_add_test(tests, scales_are_powers_of_two);
     tcase_add_test(tests, floats_become_the_nearest_integers);
     return run_suite(suite);

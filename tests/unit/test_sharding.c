@@ -46,6 +46,7 @@ static const struct {
     {"accumulate_max", "f32[8]; f32[8]", "", "a,a->a a8"},
     {"scale_to", "f32[8]; f32[8]", "value = 448", "a,a->a a8"},
     {"dropout", "f32[8, 4]", "rate = 0.5; key = 3", "ab->ab a8 b4"},
+    {"cast_stochastic", "f32[8, 4]", "type = bf16; key = 3", "ab->ab a8 b4"},
     {"broadcast", "f32[1, 4]", "shape = [2, 3, 4]", ".c->abc a2 b3 c4"},
     {"adamw", "f32[8, 4]; f32[8, 4]; f32[8, 4]; f32[8, 4]; f32[]; i32[]", "",
      "ab,ab,ab,ab,,->ab,ab,ab a8 b4"},

@@ -228,6 +228,48 @@ START_TEST(optimizers_step_as_by_hand)
 }
 END_TEST
 
+/* ---- States in 16 bits ---- */
+
+/* The bits of f32 that bf16 drops are 0. */
+static bool is_bf16(double value)
+{
+    const float number = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &number, sizeof bits);
+    return (double)number == value && (bits & 0xffff) == 0;
+}
+
+/* The first step computes in f32, and keeps a number of bf16 next to what f32 would keep. */
+START_TEST(states_in_16_bits_step_in_f32)
+{
+    MwArena *arena = mw_arena_new();
+    const char *train = mw_arena_printf(arena, "%s, no_decay = [\"b*\"]", optimizers[_i].train);
+    TestModel exact = two_weights(train, arena);
+    TestModel model = two_weights(mw_arena_printf(arena, "%s, states = bf16", train), arena);
+    set_input(&exact, x);
+    set_input(&model, x);
+    interpreter_step(exact.run);
+    interpreter_step(model.run);
+    compare(&model, "w", interpreter_value(exact.run, "w"));
+    compare(&model, "b", interpreter_value(exact.run, "b"));
+    const MwGraph *graph = model.compilation.graph;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwValue *state = &graph->values.at[graph->nodes.at[n].first_result];
+        if (graph->nodes.at[n].op != MW_OP_STATE)
+            continue;
+        ck_assert_int_eq(state->tensor.type, MW_BF16);
+        const double *kept = interpreter_value(model.run, state->name),
+                     *wanted = interpreter_value(exact.run, state->name);
+        for (int i = 0; i < COUNT; i++)
+            ck_assert_msg(is_bf16(kept[i]) && fabs(kept[i] - wanted[i]) < 0x1p-7 * fabs(wanted[i]),
+                          "%s: %.10g is kept as %.10g", state->name, wanted[i], kept[i]);
+    }
+    test_model_free(&exact);
+    test_model_free(&model);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* ---- Steps of rows ---- */
 
 enum { ENTRIES = 7, IDS = 4 };
@@ -248,6 +290,8 @@ static const struct {
     {"adamw(lr = 0.1, betas = [0.8, 0.95], eps = 1e-3, weight_decay = 0.3), sparse = \"w\"", adamw,
      0.3, 2},
     {"lion(lr = 0.1, betas = [0.8, 0.95]), sparse = \"w\"", lion, 0, 1},
+    /* whose states stay in f32 */
+    {"lion(lr = 0.1, betas = [0.8, 0.95]), sparse = \"w\", states = bf16", lion, 0, 1},
     {"rmsprop(lr = 0.1, alpha = 0.9, eps = 1e-3), sparse = \"w\"", rmsprop, 0, 1},
 };
 
@@ -1054,6 +1098,7 @@ int main(void)
     tcase_add_test(tests, a_vector_is_no_matrix);
     tcase_add_test(tests, every_optimizer_has_a_step_by_hand);
     tcase_add_loop_test(tests, optimizers_step_as_by_hand, 0, MW_COUNT(optimizers));
+    tcase_add_loop_test(tests, states_in_16_bits_step_in_f32, 0, MW_COUNT(optimizers));
     tcase_add_test(tests, several_statements_step_at_once);
     tcase_add_loop_test(tests, rows_step_as_by_hand, 0, MW_COUNT(row_steps));
     tcase_add_test(tests, rows_step_where_the_loss_has_a_factor);
