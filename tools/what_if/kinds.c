@@ -55,7 +55,7 @@ static int by_begin(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Sums the bytes of each kind; those of several ranges count once, for the one that begins first. */
+/* Sums the bytes of each kind; those of several ranges count once, for the first of them. */
 static void sum_ranges(Range *ranges, int count, int64_t bytes[KIND_COUNT])
 {
     int64_t covered = 0;
