@@ -13,6 +13,9 @@ typedef struct {
     Slot *slots;
     int *first_slot;   /* [buffers] index into slots */
     int *seen_in_loop; /* [buffers] point of the loop in which it was seen last, plus 1 */
+    MwArena *arena;
+    int watched; /* the point whose slots are listed; -1: none */
+    MwPlanLiveSlots at_watched;
 } Walk;
 
 static Slot *slot_at(const Walk *walk, int buffer, int micro_batch)
@@ -31,6 +34,10 @@ static void end_value(Walk *walk, int buffer, Slot *slot)
     walk->live.bytes[slot->begin] += bytes;
     if (slot->last + 1 < points)
         walk->live.bytes[slot->last + 1] -= bytes;
+    if (slot->begin <= walk->watched && walk->watched <= slot->last)
+        mw_vec_push(
+            walk->arena, &walk->at_watched,
+            ((MwPlanLiveSlot){buffer, (int)(slot - walk->slots) - walk->first_slot[buffer]}));
 }
 
 static void write_slot(Walk *walk, int buffer, int micro_batch, int point)
@@ -122,18 +129,31 @@ static int number_points(MwArena *arena, const MwPlanMesh *mesh, MwPlanLive *liv
     return live->first[mesh->task_count];
 }
 
-MwPlanLive mw_plan_live(MwArena *arena, const MwPlanMesh *mesh)
+/* Adds a buffer, and gives the bytes of it that persist. */
+static int64_t begin_buffer(Walk *walk, int buffer)
+{
+    const MwPlanBuffer *of = &walk->mesh->buffers[buffer];
+    if (!of->persistent)
+        return 0;
+    for (int s = 0; walk->watched >= 0 && s < of->slots; s++)
+        mw_vec_push(walk->arena, &walk->at_watched, ((MwPlanLiveSlot){buffer, s}));
+    return mw_plan_buffer_bytes(of);
+}
+
+static Walk walk_mesh(MwArena *arena, const MwPlanMesh *mesh, int watched)
 {
     Walk walk = {.mesh = mesh,
                  .first_slot = MW_NEW(arena, int, mesh->buffer_count),
-                 .seen_in_loop = MW_NEW(arena, int, mesh->buffer_count)};
+                 .seen_in_loop = MW_NEW(arena, int, mesh->buffer_count),
+                 .arena = arena,
+                 .watched = watched};
     const int points = number_points(arena, mesh, &walk.live);
     int slots = 0;
     int64_t bytes = 0;
     for (int b = 0; b < mesh->buffer_count; b++) {
         walk.first_slot[b] = slots;
         slots += mesh->buffers[b].slots;
-        bytes += mesh->buffers[b].persistent ? mw_plan_buffer_bytes(&mesh->buffers[b]) : 0;
+        bytes += begin_buffer(&walk, b);
     }
     walk.slots = MW_NEW(arena, Slot, slots);
     for (int s = 0; s < slots; s++)
@@ -145,5 +165,15 @@ MwPlanLive mw_plan_live(MwArena *arena, const MwPlanMesh *mesh)
         bytes += walk.live.bytes[p];
         walk.live.bytes[p] = bytes;
     }
-    return walk.live;
+    return walk;
+}
+
+MwPlanLive mw_plan_live(MwArena *arena, const MwPlanMesh *mesh)
+{
+    return walk_mesh(arena, mesh, -1).live;
+}
+
+MwPlanLiveSlots mw_plan_live_at(MwArena *arena, const MwPlanMesh *mesh, int point)
+{
+    return walk_mesh(arena, mesh, point).at_watched;
 }

@@ -5,6 +5,7 @@
 #define MW_RUNTIME_PLAN_LIVE_H
 
 #include "base/arena.h"
+#include "base/vec.h"
 #include "runtime/plan/plan.h"
 
 /* The points of a step are its instructions, task by task; a task without instructions is one
@@ -15,5 +16,16 @@ typedef struct {
 } MwPlanLive;
 
 MwPlanLive mw_plan_live(MwArena *arena, const MwPlanMesh *mesh);
+
+/* A slot that holds a value; those of buffers that persist always do. */
+typedef struct {
+    int buffer, slot;
+} MwPlanLiveSlot;
+
+typedef MW_VEC(MwPlanLiveSlot) MwPlanLiveSlots;
+
+/* The slots that are live at a point. Their bytes may overlap, so that together they can be more
+ * than the arena: a result may lie where an operand of its instruction lies. */
+MwPlanLiveSlots mw_plan_live_at(MwArena *arena, const MwPlanMesh *mesh, int point);
 
 #endif

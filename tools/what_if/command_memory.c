@@ -89,13 +89,12 @@ static bool fits(MwSession *session, int nodes, const char **error)
 }
 
 /* "The smallest number of nodes that fits is 3, of 8 devices each." Doubles, then halves the
- * interval. `first` is a number that fits; 0: none is known. */
-static const char *smallest_text(MwSession *session, int first)
+ * interval. `error` is why there is no plan for the nodes of the cluster; NULL: there is one. */
+static const char *smallest_text(MwSession *session, const char *error)
 {
     const MwCluster *cluster = session->compilation.cluster;
     MwArena *arena = session->options.arena;
-    const char *error = NULL;
-    int most_too_few = first ? 0 : cluster->nodes, least = first;
+    int most_too_few = error ? cluster->nodes : 0, least = error ? 0 : cluster->nodes;
     for (int nodes = 2 * cluster->nodes; !least && nodes <= MOST_NODES; nodes *= 2) {
         if (fits(session, nodes, &error))
             least = nodes;
@@ -242,9 +241,7 @@ static void run(MwSession *session, const MwWhatIfOptions *options)
         mw_vec_push(arena, &ways.variants, rest.variants.at[i]);
     }
     MwWhatIfTable table = make_table(session, &ways, &planned);
-    const bool is_planned = !ways.variants.at[0].result.error;
-    const int nodes = session->compilation.cluster->nodes;
-    mw_vec_push(arena, &table.notes, smallest_text(session, is_planned ? nodes : 0));
+    mw_vec_push(arena, &table.notes, smallest_text(session, ways.variants.at[0].result.error));
     add_formula_notes(&table, session, &planned);
     mw_what_if_show(options, &table, session->diags);
 }

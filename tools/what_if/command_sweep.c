@@ -6,6 +6,7 @@
 #include "tools/what_if/columns.h"
 #include "tools/what_if/options.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,13 +61,28 @@ static bool is_over_clusters(const Sweep *sweep)
     return false;
 }
 
+/* Adds an axis; false after an error. */
+static bool add_axis(MwSession *session, const char *over, Sweep *sweep)
+{
+    MwWhatIfAxis *axis = &sweep->axes[sweep->axis_count];
+    if (!mw_what_if_axis(session->options.arena, &session->options, over, axis, session->diags))
+        return false;
+    for (int a = 0; a < sweep->axis_count; a++)
+        if (strcmp(sweep->axes[a].name, axis->name) == 0) {
+            mw_diag_error(session->diags, mw_span_none(),
+                          "%s is given twice: write all of its values in one, as A,B", axis->title);
+            return false;
+        }
+    sweep->axis_count++;
+    return true;
+}
+
 /* Reads the axes, and checks the values of figures where there is one cluster to check them on. */
 static bool read_axes(MwSession *session, const Options *options, Sweep *sweep)
 {
     MwArena *arena = session->options.arena;
-    for (; sweep->axis_count < options->over_count; sweep->axis_count++)
-        if (!mw_what_if_axis(arena, &session->options, options->over[sweep->axis_count],
-                             &sweep->axes[sweep->axis_count], session->diags))
+    for (int i = 0; i < options->over_count; i++)
+        if (!add_axis(session, options->over[i], sweep))
             return false;
     if (is_over_clusters(sweep))
         return true;
@@ -118,7 +134,8 @@ static MwWhatIfCell value_cell(const char *value)
 {
     char *end;
     const double number = strtod(value, &end);
-    return end > value && !*end ? mw_what_if_number(number, value) : mw_what_if_word(value);
+    const bool is_number = end > value && !*end && isfinite(number);
+    return is_number ? (MwWhatIfCell){value, number, true} : mw_what_if_word(value);
 }
 
 static void note_measured(MwWhatIfTable *table, const MwSession *session, const Sweep *sweep)

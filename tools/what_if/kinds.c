@@ -3,6 +3,7 @@
 
 #include "runtime/plan/live.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef enum { KIND_WEIGHT, KIND_STATE, KIND_GRADIENT, KIND_BUFFER, KIND_OTHER, KIND_COUNT } Kind;
@@ -43,32 +44,54 @@ static Kind *kinds_of(MwArena *arena, const MwPlanMesh *mesh)
     return kinds;
 }
 
-/* What is live of one kind at a point: what there would be if all other buffers were empty. */
-static int64_t live_of_kind(MwArena *arena, const MwPlanMesh *mesh, const Kind *kinds, Kind kind,
-                            int point)
+typedef struct {
+    int64_t begin, end; /* bytes of the arena */
+    Kind kind;
+} Range;
+
+static int by_begin(const void *a, const void *b)
 {
-    MwPlanMesh only = *mesh;
-    only.buffers =
-        mw_arena_dup(arena, mesh->buffers, sizeof *only.buffers * (size_t)mesh->buffer_count);
-    for (int b = 0; b < mesh->buffer_count; b++)
-        if (kinds[b] != kind)
-            only.buffers[b].bytes = 0;
-    return mw_plan_live(arena, &only).bytes[point];
+    const Range *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* Sums the bytes of each kind; those of several ranges count once, for the first of them. */
+static void sum_ranges(Range *ranges, int count, int64_t bytes[KIND_COUNT])
+{
+    int64_t covered = 0;
+    qsort(ranges, (size_t)count, sizeof *ranges, by_begin);
+    for (int i = 0; i < count; i++) {
+        const int64_t begin = mw_max(ranges[i].begin, covered);
+        bytes[ranges[i].kind] += mw_max(ranges[i].end - begin, 0);
+        covered = mw_max(covered, ranges[i].end);
+    }
+}
+
+static int fullest_point(const MwPlanLive *live, const MwPlanMesh *mesh)
+{
+    int most = 0;
+    for (int p = 1; p < live->first[mesh->task_count]; p++)
+        if (live->bytes[p] > live->bytes[most])
+            most = p;
+    return most;
 }
 
 MwMemoryKinds mw_memory_kinds(MwArena *arena, const MwPlanMesh *mesh)
 {
     const MwPlanLive live = mw_plan_live(arena, mesh);
+    const MwPlanLiveSlots slots = mw_plan_live_at(arena, mesh, fullest_point(&live, mesh));
     const Kind *kinds = kinds_of(arena, mesh);
-    int64_t bytes[KIND_COUNT], all = 0;
-    int most = 0;
-    for (int p = 1; p < live.first[mesh->task_count]; p++)
-        if (live.bytes[p] > live.bytes[most])
-            most = p;
-    for (int kind = 0; kind < KIND_COUNT; kind++) {
-        bytes[kind] = live_of_kind(arena, mesh, kinds, (Kind)kind, most);
-        all += bytes[kind];
+    Range *ranges = MW_NEW(arena, Range, slots.count);
+    int64_t bytes[KIND_COUNT] = {0}, all = 0;
+    for (int i = 0; i < slots.count; i++) {
+        const MwPlanLiveSlot *at = &slots.at[i];
+        const MwPlanBuffer *buffer = &mesh->buffers[at->buffer];
+        const int64_t begin = buffer->offset + at->slot * mw_slot_bytes(buffer->bytes);
+        ranges[i] = (Range){begin, begin + buffer->bytes, kinds[at->buffer]};
     }
+    sum_ranges(ranges, slots.count, bytes);
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        all += bytes[kind];
     return (MwMemoryKinds){.weights = bytes[KIND_WEIGHT],
                            .states = bytes[KIND_STATE],
                            .gradients = bytes[KIND_GRADIENT],
