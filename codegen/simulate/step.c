@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A mesh goes through the pieces of its tasks and the operations of their traffic until one has to
  * wait; the end of a message wakes the meshes at both of its ends. A message begins when both ends
- * have posted it, one of a transfer after another, in the order of micro-batches.
- * runtime/check/traffic.c proves of the plan, with messages as these, that no mesh waits for
- * ever. */
+ * have posted it (runtime/plan/traffic_walk.h), one of a transfer after another, in the order of
+ * micro-batches. runtime/check/traffic.c proves of the plan, with messages as these, that no mesh
+ * waits for ever. */
 #include "codegen/simulate/step.h"
 
 #include "codegen/simulate/flows.h"
 #include "codegen/simulate/jitter.h"
+#include "runtime/plan/traffic_walk.h"
 
 #include <math.h>
 
-/* Messages of a transfer so far in the step. */
+/* Messages of a transfer so far in the step, besides what the walk knows of them. */
 typedef struct {
-    int sent, posted, begun, ended, received;
+    int begun;
     double begun_s;       /* the last that began, */
     MwSimulatedPath path; /* the longest to its beginning, or, if it has ended, its end */
 } Messages;
@@ -27,8 +28,6 @@ typedef struct {
     bool has_run;  /* a piece of the task that takes time */
     double factor; /* of the times of the task */
     double end_s;  /* of the last task */
-    int **last; /* [endpoint][slot] sending endpoints: 1 + the message that was last sent from it */
-    int **users; /* [endpoint][slot] endpoints that are posted ahead: tasks that still use it */
     MwJitter jitter;
     MwSimulatedPath path; /* the longest to the end of what the mesh does */
     double *piece_s;      /* of the task, where it is recorded: when each piece begins */
@@ -37,6 +36,7 @@ typedef struct {
 typedef struct {
     MwArena *arena;
     const MwSimPlan *of;
+    MwTrafficWalk traffic;
     Messages *messages; /* [transfers] */
     Walker *walkers;    /* [meshes] */
     MwEvents events;
@@ -58,29 +58,13 @@ static const MwTraffic *traffic_of(const Run *run, int mesh)
     return &run->of->meshes[mesh].traffic;
 }
 
-static int slot_of(const Run *run, int mesh, int endpoint, int micro_batch)
-{
-    const int buffer = traffic_of(run, mesh)->endpoints[endpoint].buffer;
-    return mw_plan_slot(&plan_mesh(run, mesh)->buffers[buffer], micro_batch);
-}
-
 static void add_walker(Run *run, int mesh, int step)
 {
-    const MwTraffic *traffic = traffic_of(run, mesh);
-    Walker *walker = &run->walkers[mesh];
-    *walker = (Walker){.piece = -1,
-                       .last = MW_NEW(run->arena, int *, traffic->endpoint_count),
-                       .users = MW_NEW(run->arena, int *, traffic->endpoint_count),
-                       .jitter = {.deviation = run->of->options->jitter,
-                                  .seed = run->of->options->seed,
-                                  .stream = (uint64_t)step << 32 | (uint64_t)mesh,
-                                  .apart = 1}};
-    for (int e = 0; e < traffic->endpoint_count; e++) {
-        const MwPlanBuffer *buffer = &plan_mesh(run, mesh)->buffers[traffic->endpoints[e].buffer];
-        const int slots = (int)mw_min(buffer->slots, run->of->plan->micro_batches);
-        walker->last[e] = MW_NEW(run->arena, int, slots);
-        walker->users[e] = MW_NEW(run->arena, int, slots);
-    }
+    run->walkers[mesh] = (Walker){.piece = -1,
+                                  .jitter = {.deviation = run->of->options->jitter,
+                                             .seed = run->of->options->seed,
+                                             .stream = (uint64_t)step << 32 | (uint64_t)mesh,
+                                             .apart = 1}};
     mw_events_add(&run->events, (MwEvent){.kind = MW_EVENT_MESH, .index = mesh});
 }
 
@@ -91,64 +75,19 @@ static void add_walker(Run *run, int mesh, int step)
 static void begin_message(Run *run, int transfer, MwSimulatedPath path)
 {
     Messages *messages = &run->messages[transfer];
-    if (messages->begun > messages->ended ||
-        messages->begun == mw_min(messages->sent, messages->posted))
+    const MwTransferProgress *progress = &run->traffic.transfers[transfer];
+    if (messages->begun > progress->ended ||
+        messages->begun == mw_min(progress->sent, progress->posted))
         return;
     messages->begun_s = run->now_s;
     messages->path = path;
     mw_flows_begin(&run->flows, transfer, messages->begun++, run->now_s);
 }
 
-static void post_receive(Run *run, int mesh, int index)
+static void posted(void *context, int mesh, int transfer)
 {
-    const MwTraffic *traffic = traffic_of(run, mesh);
-    const MwTrafficEndpoint *endpoint = &traffic->endpoints[index];
-    const int message = run->messages[endpoint->transfer].posted++;
-    const int micro_batch = traffic->programs[endpoint->program].micro_batches[message];
-    run->walkers[mesh].users[index][slot_of(run, mesh, index, micro_batch)] = endpoint->users;
-    begin_message(run, endpoint->transfer, run->walkers[mesh].path);
-}
-
-static void post_ahead(Run *run, int mesh, int index)
-{
-    const MwTrafficEndpoint *endpoint = &traffic_of(run, mesh)->endpoints[index];
-    const MwTrafficProgram *program = &traffic_of(run, mesh)->programs[endpoint->program];
-    const int *posted = &run->messages[endpoint->transfer].posted;
-    while (endpoint->is_ahead && *posted < program->run_count &&
-           !run->walkers[mesh]
-                .users[index][slot_of(run, mesh, index, program->micro_batches[*posted])])
-        post_receive(run, mesh, index);
-}
-
-/* Does the operation if it can be done now; false if it has to wait. */
-static bool do_op(Run *run, int mesh, const MwTrafficOp *op, int micro_batch)
-{
-    const MwTrafficEndpoint *endpoint = &traffic_of(run, mesh)->endpoints[op->endpoint];
-    Messages *messages = &run->messages[endpoint->transfer];
-    int *last =
-        &run->walkers[mesh].last[op->endpoint][slot_of(run, mesh, op->endpoint, micro_batch)];
-    switch (op->kind) {
-    case MW_TRAFFIC_WAIT:
-        return messages->ended >= *last;
-    case MW_TRAFFIC_WAIT_ALL:
-        return messages->ended >= messages->sent;
-    case MW_TRAFFIC_SEND:
-        if (messages->ended < *last)
-            return false;
-        *last = ++messages->sent;
-        begin_message(run, endpoint->transfer, run->walkers[mesh].path);
-        return true;
-    case MW_TRAFFIC_RECEIVE:
-        if (messages->posted == messages->received)
-            post_receive(run, mesh, op->endpoint);
-        if (messages->ended == messages->received)
-            return false;
-        messages->received++;
-        return true;
-    case MW_TRAFFIC_KINDS:
-        break;
-    }
-    MW_UNREACHABLE();
+    Run *run = context;
+    begin_message(run, transfer, run->walkers[mesh].path);
 }
 
 /* ---- Meshes ---- */
@@ -199,18 +138,13 @@ static void end_task(Run *run, int mesh)
 {
     Walker *walker = &run->walkers[mesh];
     const MwPlanTask *task = task_of(run, mesh);
-    const MwTrafficProgram *program = &traffic_of(run, mesh)->programs[task->program];
     walker->end_s = run->now_s;
     run->result.path = walker->path;
     if (run->record)
         mw_vec_push(run->record->arena, &run->record->tasks,
                     ((MwSimulatedTask){mesh, walker->task, walker->task_s, run->now_s,
                                        walker->factor, walker->piece_s}));
-    for (int i = 0; i < program->ahead_count; i++) {
-        const int endpoint = program->ahead[i];
-        walker->users[endpoint][slot_of(run, mesh, endpoint, task->micro_batch)]--;
-        post_ahead(run, mesh, endpoint);
-    }
+    mw_traffic_end_task(&run->traffic, mesh, task);
     walker->task++;
     walker->piece = -1;
 }
@@ -236,7 +170,7 @@ static bool run_pieces(Run *run, int mesh)
     const MwSimProgram *program = &run->of->meshes[mesh].programs[task->program];
     for (; walker->piece <= traffic->op_count; walker->piece++) {
         const MwTrafficOp *op = walker->piece > 0 ? &traffic->ops[walker->piece - 1] : NULL;
-        if (op && !do_op(run, mesh, op, task->micro_batch)) {
+        if (op && !mw_traffic_do(&run->traffic, mesh, op, task->micro_batch)) {
             walker->since_s = walker->waits ? walker->since_s : run->now_s;
             walker->waits = true;
             return false;
@@ -284,7 +218,7 @@ static void end_message(Run *run, const MwFlow *flow)
 {
     const MwPlanTransfer *transfer = &run->of->plan->transfers[flow->transfer];
     Messages *messages = &run->messages[flow->transfer];
-    messages->ended++;
+    run->traffic.transfers[flow->transfer].ended++;
     messages->path.transfer_s += run->now_s - flow->begin_s;
     run->result.path = messages->path;
     begin_message(run, flow->transfer, run->result.path);
@@ -299,19 +233,24 @@ static void end_message(Run *run, const MwFlow *flow)
 
 /* ---- The step ---- */
 
-static Run begin_run(MwArena *arena, const MwSimPlan *of, int step, MwSimRecord *record)
+static void begin_run(Run *run, int step)
 {
-    const MwPlan *plan = of->plan;
-    Run run = {.arena = arena,
-               .of = of,
-               .messages = MW_NEW(arena, Messages, plan->transfer_count),
-               .walkers = MW_NEW(arena, Walker, plan->mesh_count),
-               .events = {.arena = arena},
-               .record = record,
-               .result = {.meshes = MW_NEW(arena, MwSimulatedMesh, plan->mesh_count)}};
-    for (int m = 0; m < plan->mesh_count; m++)
-        add_walker(&run, m, step);
-    return run;
+    const MwPlan *plan = run->of->plan;
+    MwArena *arena = run->arena;
+    const MwTraffic **traffic = MW_NEW(arena, const MwTraffic *, plan->mesh_count);
+    run->messages = MW_NEW(arena, Messages, plan->transfer_count);
+    run->walkers = MW_NEW(arena, Walker, plan->mesh_count);
+    run->result.meshes = MW_NEW(arena, MwSimulatedMesh, plan->mesh_count);
+    run->events.arena = arena;
+    run->flows = mw_flows(arena, &run->of->routes, &run->events);
+    for (int m = 0; m < plan->mesh_count; m++) {
+        traffic[m] = traffic_of(run, m);
+        add_walker(run, m, step);
+    }
+    run->traffic = mw_traffic_walk(arena, plan, traffic);
+    run->traffic.posted = posted;
+    run->traffic.context = run;
+    mw_traffic_begin(&run->traffic);
 }
 
 static void take_event(Run *run, const MwEvent *event)
@@ -329,11 +268,8 @@ static void take_event(Run *run, const MwEvent *event)
 MwSimStep mw_sim_step(MwArena *arena, const MwSimPlan *of, int step, MwSimRecord *record)
 {
     const int meshes = of->plan->mesh_count;
-    Run run = begin_run(arena, of, step, record);
-    run.flows = mw_flows(arena, &of->routes, &run.events);
-    for (int m = 0; m < meshes; m++)
-        for (int e = 0; e < traffic_of(&run, m)->endpoint_count; e++)
-            post_ahead(&run, m, e);
+    Run run = {.arena = arena, .of = of, .record = record};
+    begin_run(&run, step);
     while (run.events.heap.count) {
         const MwEvent event = mw_events_take(&run.events);
         take_event(&run, &event);
