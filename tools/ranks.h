@@ -5,10 +5,11 @@
 
 #include "base/diag.h"
 
-/* Runs `ranks` ranks of a program, of which one needs no mpirun, to their end, with their standard
- * output thrown away. `words` are the path of the program and its arguments. False, after an error
- * that names what could not be started or failed. */
-bool mw_ranks_run(MwArena *arena, int ranks, const char *const *words, int count, MwDiags *diags);
+/* Runs `ranks` ranks of a program, of which one needs no mpirun, to their end. `words` are the path
+ * of the program and its arguments; `output` is a file descriptor for their standard output, or -1,
+ * which throws it away. False, after an error that names what could not be started or failed. */
+bool mw_ranks_run(MwArena *arena, int ranks, const char *const *words, int count, int output,
+                  MwDiags *diags);
 
 /* Adds a warning if others use this machine, before anything is measured. */
 void mw_ranks_warn_if_busy(MwDiags *diags);

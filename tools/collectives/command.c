@@ -11,13 +11,11 @@
 
 #include "base/backend.h"
 #include "base/beside.h"
-#include "base/file.h"
 #include "frontend/cluster/cluster.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 typedef enum { FORMAT_TEXT, FORMAT_JSON, FORMAT_SVG, FORMAT_COUNT } Format;
 
@@ -32,8 +30,8 @@ typedef struct {
     bool has_sizes;
     MwMeshShape mesh; /* no axes: all devices of the cluster along one */
     int axis;
-    int ranks;           /* to be measured; 0: none */
-    const char *measure; /* this process is one of them, and the first writes this file */
+    int ranks;     /* to be measured; 0: none */
+    bool measures; /* this process is one of them */
     MwShowOptions show;
 } Options;
 
@@ -67,7 +65,7 @@ static const struct argp_option option_list[] = {
      "Measure all-reduces too, among ranks on this machine that stand for the devices (of local:N "
      "unless --cluster says which)",
      0},
-    {"measure", OPTION_MEASURE, "FILE", OPTION_HIDDEN, "", 0},
+    {"measure", OPTION_MEASURE, NULL, OPTION_HIDDEN, "", 0},
     {MW_SHOW_FORMAT(FORMATS)},
     {MW_SHOW_OUTPUT},
     {0}};
@@ -152,7 +150,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->ranks = parse_ranks(state, arg);
         return 0;
     case OPTION_MEASURE:
-        options->measure = arg;
+        options->measures = true;
         return 0;
     case ARGP_KEY_ARG:
         argp_error(state, "'%s' is too much: the cluster is named by --cluster", arg);
@@ -212,8 +210,8 @@ static bool has_ranks(const MwCluster *cluster, MwDiags *diags)
     return false;
 }
 
-/* Starts ranks of this program that measure the times of the table, and takes these. */
-static bool measure_in(Options *options, MwCollectiveTable *table, const char *file, MwDiags *diags)
+/* Starts ranks of this program that measure the times of the table, and takes what they print. */
+static bool measure(Options *options, MwCollectiveTable *table, MwDiags *diags)
 {
     MwArena *arena = options->arena;
     const char *const words[] = {
@@ -226,25 +224,19 @@ static bool measure_in(Options *options, MwCollectiveTable *table, const char *f
         "--bytes",
         mw_arena_printf(arena, "%lld..%lld", (long long)options->least, (long long)options->most),
         "--measure",
-        file,
     };
-    return mw_ranks_run(arena, options->ranks, words, MW_COUNT(words), diags) &&
-           mw_collective_times_read(arena, table, file, diags);
-}
-
-static bool measure(Options *options, MwCollectiveTable *table, MwDiags *diags)
-{
-    char *file = mw_arena_printf(options->arena, "%s/meshwright-XXXXXX", mw_file_scratch());
-    const int descriptor = mkstemp(file);
-    if (descriptor < 0) {
-        mw_diag_error(diags, mw_span_none(), "cannot write '%s': %s", file, strerror(errno));
+    FILE *printed = tmpfile();
+    if (!printed) {
+        mw_diag_error(diags, mw_span_none(), "cannot make a temporary file: %s", strerror(errno));
         return false;
     }
-    close(descriptor);
     mw_ranks_warn_if_busy(diags);
-    const bool good = measure_in(options, table, file, diags);
-    unlink(file);
-    return good;
+    const bool good =
+        mw_ranks_run(arena, options->ranks, words, MW_COUNT(words), fileno(printed), diags);
+    rewind(printed);
+    const bool is_whole = good && mw_collective_times_read(table, printed, diags);
+    fclose(printed);
+    return is_whole;
 }
 
 static void show(MwText *text, const MwCollectiveTable *table, Format format)
@@ -277,8 +269,8 @@ static void compare(Options *options, MwDiags *diags)
                                                       options->least, options->most);
     if (options->ranks)
         mw_collective_times_new(arena, &table);
-    if (options->measure) {
-        mw_collective_measure(arena, &table, options->measure);
+    if (options->measures) {
+        mw_collective_measure(arena, &table);
         return;
     }
     if (options->ranks && !measure(options, &table, diags))

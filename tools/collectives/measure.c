@@ -2,7 +2,6 @@
 #include "tools/collectives/measure.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "runtime/mpi/all_reduce.h"
 #include "runtime/mpi/error.h"
 #include "runtime/mpi/transport.h"
@@ -177,20 +176,17 @@ static bool measure_row(Rank *rank, const MwCollectiveTable *table, MwCollective
 }
 
 /* A line for each row. */
-static bool write_times(MwArena *arena, const MwCollectiveTable *table, const char *path,
-                        MwFault *fault)
+static bool print_times(const MwCollectiveTable *table, MwFault *fault)
 {
-    MwText text = {.arena = arena};
     for (int r = 0; r < table->row_count; r++)
         for (int c = 0; c <= table->algorithm_count; c++)
-            mw_text_printf(&text, "%.9g%c", table->rows[r].measured_s[c],
-                           c == table->algorithm_count ? '\n' : ' ');
-    return mw_file_write(path, text.at, text.bytes, 0644) ||
-           mw_fault_set(fault, "cannot write '%s': %s", path, strerror(errno));
+            printf("%.9g%c", table->rows[r].measured_s[c],
+                   c == table->algorithm_count ? '\n' : ' ');
+    return fflush(stdout) == 0 ||
+           mw_fault_set(fault, "cannot write the output: %s", strerror(errno));
 }
 
-static bool measure_all(Rank *rank, MwArena *arena, MwCollectiveTable *table, const char *path,
-                        MwFault *fault)
+static bool measure_all(Rank *rank, MwArena *arena, MwCollectiveTable *table, MwFault *fault)
 {
     if (!connect(rank, arena, table, fault))
         return false;
@@ -200,14 +196,14 @@ static bool measure_all(Rank *rank, MwArena *arena, MwCollectiveTable *table, co
     for (int r = 0; r < table->row_count; r++)
         if (!measure_row(rank, table, &table->rows[r], fault))
             return false;
-    return rank->group.self != 0 || write_times(arena, table, path, fault);
+    return rank->group.self != 0 || print_times(table, fault);
 }
 
-void mw_collective_measure(MwArena *arena, MwCollectiveTable *table, const char *path)
+void mw_collective_measure(MwArena *arena, MwCollectiveTable *table)
 {
     Rank rank;
     MwFault fault;
-    if (measure_all(&rank, arena, table, path, &fault)) {
+    if (measure_all(&rank, arena, table, &fault)) {
         mw_transport_free(&rank.transport, &rank.device);
         return;
     }
@@ -219,26 +215,17 @@ void mw_collective_measure(MwArena *arena, MwCollectiveTable *table, const char 
     rank.transport->table->abort(rank.transport, 1);
 }
 
-/* ---- What they wrote ---- */
+/* ---- What they printed ---- */
 
-bool mw_collective_times_read(MwArena *arena, MwCollectiveTable *table, const char *path,
-                              MwDiags *diags)
+bool mw_collective_times_read(MwCollectiveTable *table, FILE *printed, MwDiags *diags)
 {
-    size_t bytes;
-    const char *at = mw_file_read(arena, path, &bytes);
-    if (!at) {
-        mw_diag_error(diags, mw_span_none(), "cannot read '%s': %s", path, strerror(errno));
-        return false;
-    }
     for (int r = 0; r < table->row_count; r++)
         for (int c = 0; c <= table->algorithm_count; c++) {
-            char *end;
-            table->rows[r].measured_s[c] = strtod(at, &end);
-            if (end == at || !(table->rows[r].measured_s[c] > 0)) {
-                mw_diag_error(diags, mw_span_none(), "the ranks did not measure all times");
-                return false;
-            }
-            at = end;
+            double *time_s = &table->rows[r].measured_s[c];
+            if (fscanf(printed, "%lf", time_s) == 1 && *time_s > 0)
+                continue;
+            mw_diag_error(diags, mw_span_none(), "the ranks did not measure all times");
+            return false;
         }
     return true;
 }

@@ -10,16 +10,17 @@
 #include "base/diag.h"
 #include "tools/collectives/table.h"
 
+#include <stdio.h>
+
 /* Allocates the measured times of the rows of a table of all-reduces, in `arena`. */
 void mw_collective_times_new(MwArena *arena, MwCollectiveTable *table);
 
 /* Measures the times, as one of the ranks that mpirun started, which are the devices of the table's
- * axis; each checks what it gets. The first writes them to the file at `path`. Ends all ranks after
- * a message that names the rank and the cause, if something fails. */
-void mw_collective_measure(MwArena *arena, MwCollectiveTable *table, const char *path);
+ * axis; each checks what it gets. The first prints them on standard output. Ends all ranks after a
+ * message that names the rank and the cause, if something fails. */
+void mw_collective_measure(MwArena *arena, MwCollectiveTable *table);
 
-/* Takes the times from the file that ranks wrote. False, after an error, if it is not whole. */
-bool mw_collective_times_read(MwArena *arena, MwCollectiveTable *table, const char *path,
-                              MwDiags *diags);
+/* Takes the times from what the ranks printed. False, after an error, if they are not all there. */
+bool mw_collective_times_read(MwCollectiveTable *table, FILE *printed, MwDiags *diags);
 
 #endif

@@ -74,7 +74,7 @@ static bool run_plan(Profile *profile, char *plan, char *trace)
         "--trace",
         trace,
     };
-    return mw_ranks_run(profile->arena, profile->ranks, run, MW_COUNT(run), profile->diags);
+    return mw_ranks_run(profile->arena, profile->ranks, run, MW_COUNT(run), -1, profile->diags);
 }
 
 /* Makes, runs and reads one probe, and adds what it measured to `cluster`. */
