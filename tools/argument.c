@@ -54,6 +54,23 @@ double mw_argument_seconds(const struct argp_state *state, const char *text)
     return value;
 }
 
+double mw_argument_duration(const struct argp_state *state, const char *what, const char *text)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
+    char *end;
+    const double value = strtod(text, &end);
+    for (int i = 0; i < MW_COUNT(units); i++)
+        if (end > text && strcmp(end, units[i].name) == 0 && value >= 0 &&
+            value * units[i].seconds <= 1e9)
+            return value * units[i].seconds;
+    argp_error(state, "%s is a time such as 30s, 90min, 12h or 30d, at most 1e9 s, not '%s'", what,
+               text);
+    return 0;
+}
+
 MwDefine mw_argument_define(const struct argp_state *state, MwArena *arena, const char *text)
 {
     const char *equals = strchr(text, '=');

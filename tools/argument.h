@@ -23,6 +23,10 @@ MwMeshShape mw_argument_mesh(const struct argp_state *state, const char *text);
 /* A time limit in seconds: more than 0, at most 1e9. */
 double mw_argument_seconds(const struct argp_state *state, const char *text);
 
+/* Seconds of a length of time with its unit, s, min, h or d, such as "90min": from 0 on, at most
+ * 1e9 s. `what` is what it is, in the message: "a deadline". */
+double mw_argument_duration(const struct argp_state *state, const char *what, const char *text);
+
 /* The SIZE=VALUE of -D; its texts live in `arena` and in `text`. */
 MwDefine mw_argument_define(const struct argp_state *state, MwArena *arena, const char *text);
 

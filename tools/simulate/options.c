@@ -47,7 +47,7 @@ static const struct argp_option option_list[] = {
      "What this rank computes takes X times as long; may be repeated", GROUP_STEP},
     {"steps", OPTION_STEPS, "N", 0, "Simulate N steps (1; 20 with --jitter)", GROUP_STEP},
     {"seed", OPTION_SEED, "N", 0, "Seed of all that is random (0)", GROUP_STEP},
-    {0, 0, 0, 0, "A run, whose TIMEs are such as 30s, 10m, 5h and 30d:", GROUP_RUN},
+    {0, 0, 0, 0, "A run, whose TIMEs are such as 30s, 10min, 5h and 30d:", GROUP_RUN},
     {"mtbf", OPTION_MTBF, "TIME", 0, "Mean time between failures of a device", GROUP_RUN},
     {"checkpoint", OPTION_CHECKPOINT, "TIME", 0, "How long a checkpoint stops the steps (0s)",
      GROUP_RUN},
@@ -63,40 +63,24 @@ static const struct argp_option option_list[] = {
 
 /* ---- Arguments ---- */
 
-/* A number from `least` on, at most `most`, before `*end`. */
-static double parse_number(const struct argp_state *state, const char *what, const char *text,
-                           char **end, double least, double most)
-{
-    const double value = strtod(text, end);
-    if (*end == text || !(value >= least && value <= most))
-        argp_error(state, "%s is a number from %g to %g, not '%s'", what, least, most, text);
-    return value;
-}
-
+/* A number from `least` on, at most `most`. */
 static double parse_factor(const struct argp_state *state, const char *what, const char *text,
                            double least, double most)
 {
     char *end;
-    const double value = parse_number(state, what, text, &end, least, most);
-    if (*end)
-        argp_error(state, "%s is a number, not '%s'", what, text);
+    const double value = strtod(text, &end);
+    if (end == text || *end || !(value >= least && value <= most))
+        argp_error(state, "%s is a number from %g to %g, not '%s'", what, least, most, text);
     return value;
 }
 
-/* Seconds of a time with its unit. */
+/* A length of time that is not 0. */
 static double parse_time(const struct argp_state *state, const char *option, const char *text)
 {
-    static const struct {
-        const char *name;
-        double time_s;
-    } units[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 24 * 3600}};
-    char *end;
-    const double value = parse_number(state, option, text, &end, 0, 1e9);
-    for (int i = 0; i < MW_COUNT(units); i++)
-        if (strcmp(end, units[i].name) == 0)
-            return value * units[i].time_s;
-    argp_error(state, "%s is a time in s, m, h or d, such as 30s, not '%s'", option, text);
-    return 0;
+    const double time_s = mw_argument_duration(state, option, text);
+    if (time_s == 0)
+        argp_error(state, "%s is more than 0", option);
+    return time_s;
 }
 
 static MwStraggler parse_straggler(const struct argp_state *state, const char *text)
@@ -127,24 +111,18 @@ static error_t parse_run(MwSimulateRunOptions *run, int key, const char *arg,
     switch (key) {
     case OPTION_MTBF:
         run->mtbf_s = parse_time(state, "--mtbf", arg);
-        if (run->mtbf_s == 0)
-            argp_error(state, "--mtbf is more than 0");
         return 0;
     case OPTION_CHECKPOINT:
-        run->checkpoint_s = parse_time(state, "--checkpoint", arg);
+        run->checkpoint_s = mw_argument_duration(state, "--checkpoint", arg);
         return 0;
     case OPTION_RESTART:
-        run->restart_s = parse_time(state, "--restart", arg);
+        run->restart_s = mw_argument_duration(state, "--restart", arg);
         return 0;
     case OPTION_EVERY:
         run->every_s = parse_time(state, "--checkpoint-every", arg);
-        if (run->every_s == 0)
-            argp_error(state, "--checkpoint-every is more than 0");
         return 0;
     case OPTION_FOR:
         run->horizon_s = parse_time(state, "--for", arg);
-        if (run->horizon_s == 0)
-            argp_error(state, "--for is more than 0");
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -51,21 +51,6 @@ static double parse_amount(const struct argp_state *state, const char *what, con
     return value;
 }
 
-static double parse_deadline(const struct argp_state *state, const char *text)
-{
-    static const struct {
-        const char *name;
-        double seconds;
-    } units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
-    char *end;
-    const double value = strtod(text, &end);
-    for (int i = 0; i < MW_COUNT(units); i++)
-        if (end > text && value > 0 && value <= 1e18 && strcmp(end, units[i].name) == 0)
-            return value * units[i].seconds;
-    argp_error(state, "a deadline is a time such as 90min, 12h or 30d, not '%s'", text);
-    return 0;
-}
-
 static void check_options(const Options *options, const struct argp_state *state)
 {
     if (options->cluster_count == 0)
@@ -95,7 +80,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         options->budget_usd = parse_amount(state, "a budget", arg);
         return 0;
     case OPTION_DEADLINE:
-        options->deadline_s = parse_deadline(state, arg);
+        options->deadline_s = mw_argument_duration(state, "a deadline", arg);
+        if (options->deadline_s == 0)
+            argp_error(state, "a deadline is more than 0");
         return 0;
     case ARGP_KEY_END:
         check_options(options, state);
