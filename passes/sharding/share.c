@@ -21,6 +21,7 @@
 #include "ir/print.h"
 #include "ir/rewrite.h"
 #include "passes/pass.h"
+#include "passes/tuning.h"
 
 #include <limits.h>
 #include <string.h>
@@ -185,12 +186,36 @@ static void finish(Share *share, const MwValueId *output_copy)
         to->metrics.at[i].value = output_copy[from->metrics.at[i].value.index];
 }
 
+static bool is_of_backward(const MwNode *node)
+{
+    return node->phase == MW_PHASE_BACKWARD || node->phase == MW_PHASE_BACKWARD_WEIGHT;
+}
+
+bool mw_must_sum_early(const MwCompilation *compilation)
+{
+    const MwGraph *graph = compilation->graph;
+    MwArena *scratch = mw_arena_new();
+    bool *is_counted = MW_NEW(scratch, bool, graph->values.count);
+    double bytes = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        for (int k = 0; k < node->operand_count && node->phase == MW_PHASE_UPDATE; k++) {
+            const MwValueId value = node->operands[k];
+            if (is_counted[value.index] || !is_of_backward(mw_value_node(graph, value)))
+                continue;
+            is_counted[value.index] = true;
+            bytes += (double)mw_tensor_bytes(mw_value_tensor(graph, value));
+        }
+    }
+    mw_arena_free(&scratch);
+    return mw_cluster_devices(compilation->cluster) > 1 &&
+           bytes > MW_TUNED_EARLY_SUMS * (double)mw_device_bytes(compilation);
+}
+
 /* Whether `node` is of the backward, and the update takes its result. */
 static bool waits_for_update(const Share *share, const MwNode *node, MwValueId result)
 {
-    const bool is_backward =
-        node->phase == MW_PHASE_BACKWARD || node->phase == MW_PHASE_BACKWARD_WEIGHT;
-    return is_backward && share->uses[result.index][MW_PHASE_UPDATE] > 0;
+    return is_of_backward(node) && share->uses[result.index][MW_PHASE_UPDATE] > 0;
 }
 
 MwGraph *mw_share(const MwGraph *from, bool sums_early)

@@ -5,6 +5,10 @@
 
 #include "passes/compilation.h"
 
+/* Whether what the update takes from the backward is too much to be kept until then as it is made:
+ * more than a share of the memory of a device. `compilation->graph` is the whole model. */
+bool mw_must_sum_early(const MwCompilation *compilation);
+
 /* The graph with an identity node for each shared copy of a value (share.c); in the arena of
  * `graph`. `sums_early`: also one behind each value of the backward that the update takes. */
 MwGraph *mw_share(const MwGraph *graph, bool sums_early);

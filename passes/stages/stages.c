@@ -11,8 +11,8 @@
  *      flight. */
 #include "passes/graph/layers.h"
 #include "passes/pass.h"
+#include "passes/sharding/share.h"
 #include "passes/stages/trials.h"
-#include "passes/tuning.h"
 
 #include "base/quantity.h"
 #include "base/text.h"
@@ -490,28 +490,6 @@ static bool check_schedule(const MwCompilation *compilation, MwDiags *diags)
     return false;
 }
 
-/* Whether what the update takes from the backward is too much to be kept until then as it is made:
- * more than a share of the memory of a device. */
-static bool must_sum_early(const MwCompilation *compilation)
-{
-    const MwGraph *graph = compilation->graph;
-    bool *is_counted = MW_NEW(graph->arena, bool, graph->values.count);
-    double bytes = 0;
-    for (int n = 0; n < graph->nodes.count; n++) {
-        const MwNode *node = &graph->nodes.at[n];
-        for (int k = 0; k < node->operand_count && node->phase == MW_PHASE_UPDATE; k++) {
-            const MwValueId value = node->operands[k];
-            const MwPhase made = mw_value_node(graph, value)->phase;
-            if (is_counted[value.index] ||
-                (made != MW_PHASE_BACKWARD && made != MW_PHASE_BACKWARD_WEIGHT))
-                continue;
-            is_counted[value.index] = true;
-            bytes += (double)mw_tensor_bytes(mw_value_tensor(graph, value));
-        }
-    }
-    return bytes > MW_TUNED_EARLY_SUMS * (double)mw_device_bytes(compilation);
-}
-
 bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
 {
     StagePins pins;
@@ -529,7 +507,7 @@ bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
         return refuse_stages(compilation, MW_STAGES_DEVICES, stages, diags);
     if (!check_mesh(compilation, stages, diags))
         return false;
-    compilation->sums_gradients_early = must_sum_early(compilation);
+    compilation->sums_gradients_early = mw_must_sum_early(compilation);
     MwStageTrialsQuery query = {.compilation = compilation,
                                 .layer_stage = pins.stage,
                                 .least_stages = pins.least_stages,
