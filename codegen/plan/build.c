@@ -393,8 +393,8 @@ static void predict_mesh(const Builder *b, int index)
                                                      : mw_predict_program_s(b->backend, mesh, p);
     for (int t = 0; t < mesh->task_count; t++)
         mesh->costs.step_s += program_s[mesh->tasks[t].program];
-    for (int s = index; s < b->plan->stage_count; s += b->plan->mesh_count)
-        predict_stage(b, s, program_s);
+    for (int chunk = 0; chunk < mw_staging_chunks(staging_of(b), index); chunk++)
+        predict_stage(b, mw_staging_stage_at(staging_of(b), index, chunk), program_s);
 }
 
 static void build_alternatives(Builder *b)

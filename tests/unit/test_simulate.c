@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Simulated steps beside timelines of schedules, the predictions of plans, and sums by hand. */
 #include "codegen/simulate/simulate.h"
+
+#include "codegen/plan/predict.h"
 #include "schedule/generate.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/plan_parts.h"
@@ -101,6 +103,37 @@ START_TEST(every_schedule_takes_its_timeline)
                 ck_assert_double_eq_tol(simulate(plan, (MwSimulateOptions){0})->step_s,
                                         timeline_s + 0.5, 1e-9 * timeline_s);
             }
+}
+END_TEST
+
+/* The predicted times of each stage are those of its own programs, also where stages go up the
+ * meshes again. */
+START_TEST(the_times_of_a_stage_are_those_of_its_programs)
+{
+    const MwPipelineKind kind = (MwPipelineKind)_i;
+    const MwDefine defines[] = {{"layers", "8"}, {"batch", "16"},  {"seq", "16"},
+                                {"width", "16"}, {"vocab", "128"}, {"heads", "2"}};
+    if (!mw_pipeline_info(kind)->trains)
+        return;
+    const MwPlan *plan = planned(
+        arena,
+        &(PlannedModel){
+            .path = SOURCE_ROOT "/models/gpt.graph",
+            .mesh = "1",
+            .backend = "cpu",
+            .defines = defines,
+            .define_count = MW_COUNT(defines),
+            .options = {.stages = 3, .micro_batches = 8, .has_schedule = true, .schedule = kind}});
+    const MwBackendInfo *backend = mw_backend_named(plan->backend);
+    for (int s = 0; s < plan->stage_count; s++) {
+        const MwPlanStage *stage = &plan->stages[s];
+        double sum_s = 0;
+        for (int p = stage->first_program; p < stage->first_program + stage->program_count; p++)
+            sum_s += mw_predict_program_s(backend, &plan->meshes[stage->mesh], p);
+        ck_assert_double_gt(sum_s, 0);
+        ck_assert_double_eq_tol(stage->forward_s + stage->backward_s + stage->weight_s, sum_s,
+                                1e-12 * sum_s);
+    }
 }
 END_TEST
 
@@ -445,6 +478,8 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, every_schedule_takes_its_timeline, 0, MW_PIPELINE_COUNT);
+    tcase_add_loop_test(tests, the_times_of_a_stage_are_those_of_its_programs, 0,
+                        MW_PIPELINE_COUNT);
     tcase_add_test(tests, compiled_plans_take_about_what_they_predict);
     tcase_add_test(tests, the_links_of_the_plan_give_the_times_of_the_plan);
     tcase_add_test(tests, two_transfers_on_one_link_take_twice);
