@@ -240,10 +240,11 @@ static double earliest(const ScheduleCheck *check, const MwStageTimes *times, do
     const MwPipelineSchedule *schedule = check->schedule;
     double from = 0;
     int other = stage_needed(check, task.kind, stage);
-    if (other >= 0) {
-        from = end[task.kind][task_index(schedule, other, task.micro_batch)];
-        if (schedule->mesh_count > 1)
-            from += other < stage ? times[other].to_next : times[other].to_previous;
+    const double transfer =
+        other < stage ? times[mw_max(other, 0)].to_next : times[other].to_previous;
+    for (int m = 0; other >= 0 && m <= task.micro_batch; m++) {
+        const double sent = end[task.kind][task_index(schedule, other, m)];
+        from = schedule->mesh_count > 1 ? (sent > from ? sent : from) + transfer : sent;
     }
     MwTaskKind here = needed_here(task.kind);
     if (here != MW_TASK_KIND_COUNT &&

@@ -4,6 +4,8 @@
  * does not matter. */
 #include "schedule/timeline.h"
 
+#include <math.h>
+
 typedef struct {
     const MwPipelineSchedule *schedule;
     const MwStageTimes *times;
@@ -31,15 +33,24 @@ static double arrival(const TimelineRun *run, MwTask task, int stage)
     return 0;
 }
 
-/* Records when the result of a task arrives at the next stage. */
-static void send(TimelineRun *run, MwTask task, int stage, double end)
+/* Records when the result of a task arrives at the next stage: its transfer begins when that of the
+ * micro-batch before it, which was sent before, has arrived. arrivals: [micro-batches] of the
+ * stage. */
+static void send(const TimelineRun *run, MwTask task, double end, double transfer, double *arrivals)
 {
+    const double before = task.micro_batch > 0 ? arrivals[task.micro_batch - 1] : 0;
     const bool crosses = run->schedule->mesh_count > 1;
-    const int at = stage * run->schedule->micro_batches + task.micro_batch;
+    arrivals[task.micro_batch] = crosses ? fmax(end, before) + transfer : end;
+}
+
+static void send_result(const TimelineRun *run, MwTask task, int stage, double end)
+{
+    const MwStageTimes *times = &run->times[stage];
+    const int first = stage * run->schedule->micro_batches;
     if (task.kind == MW_TASK_FORWARD)
-        run->activations[at] = end + (crosses ? run->times[stage].to_next : 0);
+        send(run, task, end, times->to_next, run->activations + first);
     else if (is_backward(task.kind))
-        run->gradients[at] = end + (crosses ? run->times[stage].to_previous : 0);
+        send(run, task, end, times->to_previous, run->gradients + first);
 }
 
 /* Computes the times of as many tasks of a mesh as possible; true if any. */
@@ -59,7 +70,7 @@ static bool advance(TimelineRun *run, int mesh_index)
         double length = run->times[stage].task[task.kind];
         placed->tasks[*next] = (MwTaskTime){start, start + length};
         placed->busy += length;
-        send(run, task, stage, start + length);
+        send_result(run, task, stage, start + length);
     }
     return *next > begun;
 }

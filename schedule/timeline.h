@@ -3,8 +3,9 @@
  *
  * A task begins as soon as the previous task of its mesh has ended and its inputs have arrived:
  * the activations of the previous stage, or the gradients of the next stage. A transfer takes no
- * time of the meshes, and between two chunks of one mesh there is none. All times have one unit,
- * any. */
+ * time of the meshes, and between two chunks of one mesh there is none. Those from one stage to
+ * another go one after another, in the order of micro-batches: where they take longer than the
+ * tasks, the meshes wait for them. All times have one unit, any. */
 #ifndef MW_SCHEDULE_TIMELINE_H
 #define MW_SCHEDULE_TIMELINE_H
 

@@ -498,6 +498,23 @@ START_TEST(stages_may_take_different_times)
 }
 END_TEST
 
+/* By hand: forwards of 1 and transfers of 5, one after another. Micro-batch k arrives at 1 + 5 (k +
+ * 1) and runs for 1; without the queue it would at 6 + k. */
+START_TEST(transfers_between_two_stages_go_one_after_another)
+{
+    MwArena *arena = mw_arena_new();
+    const MwStageTimes times[] = {{{[MW_TASK_FORWARD] = 1}, .to_next = 5, .to_previous = 5},
+                                  {{[MW_TASK_FORWARD] = 1}, .to_next = 5, .to_previous = 5}};
+    MwTimeline *t = timeline_of(arena, MW_PIPELINE_INFERENCE, 2, 4, 1, times);
+    for (int k = 0; k < 4; k++) {
+        ck_assert_double_eq(t->meshes[0].tasks[k].start, k);
+        ck_assert_double_eq(t->meshes[1].tasks[k].start, 1 + 5 * (k + 1));
+    }
+    ck_assert_double_eq(t->total, 22);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 START_TEST(chunks_of_one_mesh_need_no_transfer)
 {
     MwArena *arena = mw_arena_new();
@@ -661,6 +678,7 @@ int main(void)
     tcase_add_test(tests, dual_pipe_v_is_as_published);
     tcase_add_test(tests, published_profiles_give_the_published_bubbles);
     tcase_add_test(tests, stages_may_take_different_times);
+    tcase_add_test(tests, transfers_between_two_stages_go_one_after_another);
     tcase_add_test(tests, chunks_of_one_mesh_need_no_transfer);
     tcase_add_test(tests, clocks_count_tasks);
     tcase_add_loop_test(tests, broken_schedules_are_refused, 0, MW_COUNT(mutations));

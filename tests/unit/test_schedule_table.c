@@ -215,14 +215,15 @@ END_TEST
 
 /* Where the stage problem can say that a stage waits for returns. They are there before the stage
  * is free, and after; each transfer is shorter than the work, so that it does not limit the rate.
- * */
+ * Where all forwards come before the backwards, that is the work of a forward: longer transfers
+ * take more time than the stage problem says. */
 START_TEST(transfers_take_the_time_that_is_said)
 {
     static const Times times[] = {{50, 80, 60, 40}, {50, 80, 60, 120}};
     const MwPipelineInfo *info = info_of(_i);
     ck_assert(!info->returns || (!info->chunked && info->deferred == 0 && info->held > 0));
     for (int p = 2; p <= MAX_MESHES && !info->chunked && info->deferred == 0; p++)
-        for (int t = 0; t < 1 + info->trains; t++)
+        for (int t = 0; t < 1 + (info->trains && info->held > 0); t++)
             check_total(_i, p, 1, &times[t], times[t].transfer);
 }
 END_TEST
