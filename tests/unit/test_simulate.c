@@ -79,8 +79,8 @@ static MwStageTimes *times_of_tasks(const MwPipelineSchedule *schedule)
     return times;
 }
 
-/* Where stages go up the meshes again, activations of one chunk and gradients of the other go from a
- * mesh to the next, and share the link between the two; in the timeline each stage has its own. */
+/* Where stages go up the meshes again, activations of one chunk and gradients of the other share
+ * the link from a mesh to the next; in the timeline each stage has its own. */
 START_TEST(every_schedule_takes_its_timeline)
 {
     const MwPipelineKind kind = (MwPipelineKind)_i;
