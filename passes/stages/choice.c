@@ -26,6 +26,7 @@ typedef struct {
     const MwStageChoiceQuery *query;
     MwStageCluster size;
     int unit;                 /* devices that the stage problem counts as one */
+    bool is_equal;            /* each stage has one unit */
     MwSubmeshPacking packing; /* of units */
     int submesh;              /* index that all stages must have; -1: any */
     MwScheduleTerms terms;
@@ -149,16 +150,16 @@ static bool is_known(void *context, int begin, int end, int submesh)
 
 /* ---- Cuts ---- */
 
-/* Prices each cut before its position in the cluster is known, over the slowest link: between
- * whole nodes, or between single devices if there is one node. */
-static MwStageCut *cuts_of(MwArena *arena, const MwStageChoiceQuery *query)
+/* Prices each cut as one between so many devices, of which the first ends at `border`, and as many
+ * after them. */
+static MwStageCut *cuts_at(const ChoiceSearch *c, int devices, int border)
 {
+    const MwStageChoiceQuery *query = c->query;
     const MwStageModel *model = query->model;
     const MwCluster *cluster = model->lowered[0].cluster;
-    int devices = cluster->nodes > 1 ? cluster->devices_per_node : 1;
-    MwTensorPlacement from = {mw_spec_replicated(), {1, {devices}}, 0};
-    MwTensorPlacement to = {mw_spec_replicated(), {1, {devices}}, devices};
-    MwStageCut *cuts = MW_NEW(arena, MwStageCut, model->layer_count);
+    MwTensorPlacement from = {mw_spec_replicated(), {1, {devices}}, border - devices};
+    MwTensorPlacement to = {mw_spec_replicated(), {1, {devices}}, border};
+    MwStageCut *cuts = MW_NEW(c->arena, MwStageCut, model->layer_count);
     for (int l = 1; l < model->layer_count; l++) {
         double time_s[MW_PHASE_COUNT] = {0};
         for (int phase = 0; phase < MW_PHASE_UPDATE; phase++)
@@ -172,6 +173,24 @@ static MwStageCut *cuts_of(MwArena *arena, const MwStageChoiceQuery *query)
         cuts[l].busy = mw_picoseconds(query->chunks * fmax(time_s[MW_PHASE_FORWARD], back_s));
     }
     return cuts;
+}
+
+/* Prices the cuts. Where stages may be of any size, their positions in the cluster are not known
+ * yet, and each counts over the slowest link: between whole nodes, or between single devices if
+ * there is one node. Stages of one size lie one after another. */
+static void price_cuts(const ChoiceSearch *c, MwStageProblem *problem)
+{
+    const int node = c->size.devices_per_node, border = c->size.nodes > 1 ? node : 1;
+    if (!c->is_equal || c->unit >= node) {
+        const int devices = c->is_equal ? c->unit : border;
+        problem->cuts = cuts_at(c, devices, c->is_equal ? c->unit : border);
+        return;
+    }
+    problem->cuts = cuts_at(c, c->unit, c->size.nodes > 1 ? node : c->unit);
+    if (c->size.nodes > 1) {
+        problem->inner_cuts = cuts_at(c, c->unit, c->unit);
+        problem->stages_of_node = node / c->unit;
+    }
 }
 
 /* ---- The layout ---- */
@@ -301,12 +320,12 @@ static void keep_better(ChoiceSearch *c, const MwStagePlan *plan)
         answer.layout = c->terms.unrolled ? chunked_layout_of(c, plan) : layout_of(c, plan);
         answer.reason = answer.layout.stage_count > 0 ? MW_STAGES_POSSIBLE : MW_STAGES_UNANSWERED;
     }
-    if (answer.reason == MW_STAGES_POSSIBLE) {
+    if (answer.reason == MW_STAGES_POSSIBLE)
         mw_stage_layout_price(c->query->model, &answer.layout);
-        c->best_total = plan->total;
-    }
-    if (is_better_answer(&answer, &c->best))
+    if (is_better_answer(&answer, &c->best)) {
         c->best = answer;
+        c->best_total = mw_max(plan->total, mw_picoseconds(answer.layout.step_s));
+    }
     c->best.left_out_s = left_out_s;
 }
 
@@ -319,7 +338,6 @@ static void solve(ChoiceSearch *c)
     MwStageProblem problem = {.layer_count = model->layer_count,
                               .cluster = c->packing.cluster,
                               .memory_bytes = to_bytes(query->memory_bytes),
-                              .cuts = cuts_of(c->arena, query),
                               .schedule = mw_schedule_terms(&c->terms),
                               .interval_class = model->interval_class,
                               .class_count = model->class_count,
@@ -335,6 +353,7 @@ static void solve(ChoiceSearch *c)
                               .is_spent = is_spent,
                               .is_known = is_known,
                               .context = c};
+    price_cuts(c, &problem);
     MwStagePlan plan =
         mw_stages_solve(c->arena, &problem, &(MwStageOptions){.gap = MW_TUNED_STAGE_GAP});
     keep_better(c, &plan);
@@ -361,6 +380,7 @@ static bool set_equal(ChoiceSearch *c, int meshes)
         return false;
     c->packing = mw_submesh_packing_new(c->arena, (MwStageCluster){c->stages, 1});
     c->submesh = 0;
+    c->is_equal = true;
     return true;
 }
 
@@ -426,6 +446,7 @@ static void set_unit(ChoiceSearch *c)
     const MwStageCluster parts = {c->size.nodes, node / c->unit};
     c->packing = mw_submesh_packing_new(c->arena, c->unit >= node ? units : parts);
     c->submesh = -1;
+    c->is_equal = false;
     c->stages = c->query->meshes;
 }
 

@@ -2,7 +2,8 @@
 /* The dynamic program of Alpa (Zheng et al., OSDI 2022, section 5.2). With F(q, l, u) the least
  * fill of the layers from l on, cut into q stages that use u devices:
  *
- *   F(q, l, u) = min over end e, sub-mesh k:  base(l, e, k, q) + latency(e) + F(q-1, e, u - |k|)
+ *   F(q, l, u) = min over end e, sub-mesh k:
+ *       base(l, e, k, q) + latency(e, q-1) + F(q-1, e, u - |k|)
  *
  * where base is the fill of the best option within the limits whose memory fits with q - 1 stages
  * after it. u is a pair: a packing state (submesh.h) and a number of devices. The latter is the
@@ -139,28 +140,45 @@ static int64_t entry_value(const MwStagePass *pass, int entry, int64_t in_flight
     return least;
 }
 
-static int64_t latency(const MwStagePass *pass, int layer)
-{
-    const MwStageProblem *problem = pass->table->problem;
-    if (layer == pass->layers || !problem->cuts || pass->limits->least_bytes ||
-        pass->limits->ignore_answers)
-        return 0;
-    return problem->cuts[layer].latency;
-}
-
-/* Returns the time for which a cut before `layer` delays the micro-batches. */
-static int64_t cut_steady(const MwStageProblem *problem, int layer)
+/* What the cut before `layer` costs with `after` stages after it. */
+static MwStageCut cut_of(const MwStageProblem *problem, int layer, int after)
 {
     if (!problem->cuts || layer == 0 || layer == problem->layer_count)
-        return 0;
-    __int128 busy = (__int128)(problem->schedule.micro_batches - 1) * problem->cuts[layer].busy;
+        return (MwStageCut){0};
+    return problem->inner_cuts && after % problem->stages_of_node != 0 ? problem->inner_cuts[layer]
+                                                                       : problem->cuts[layer];
+}
+
+static bool are_cuts_free(const MwStagePass *pass)
+{
+    return pass->limits->least_bytes || pass->limits->ignore_answers;
+}
+
+static int64_t latency(const MwStagePass *pass, int layer, int after)
+{
+    return are_cuts_free(pass) ? 0 : cut_of(pass->table->problem, layer, after).latency;
+}
+
+/* Returns the time for which the cut before `layer` delays the micro-batches. */
+static int64_t cut_steady(const MwStageProblem *problem, int layer, int after)
+{
+    const MwStageCut cut = cut_of(problem, layer, after);
+    __int128 busy = (__int128)(problem->schedule.micro_batches - 1) * cut.busy;
     return busy < MW_FORBIDDEN ? (int64_t)busy : MW_FORBIDDEN;
 }
 
-static bool cut_allowed(const MwStagePass *pass, int layer)
+static bool cut_allowed(const MwStagePass *pass, int layer, int after)
 {
-    return pass->limits->least_bytes || pass->limits->ignore_answers ||
-           cut_steady(pass->table->problem, layer) <= pass->limits->steady;
+    return are_cuts_free(pass) ||
+           cut_steady(pass->table->problem, layer, after) <= pass->limits->steady;
+}
+
+/* Whether a cut before `layer` is allowed with some number of stages after it. */
+static bool is_some_cut_allowed(const MwStagePass *pass, int layer)
+{
+    const MwStageProblem *problem = pass->table->problem;
+    return cut_allowed(pass, layer, 0) ||
+           (problem->inner_cuts && problem->stages_of_node > 1 && cut_allowed(pass, layer, 1));
 }
 
 /* Whether the entry can run with one micro-batch in flight. Many moves have the same one. */
@@ -182,7 +200,7 @@ static bool is_viable(MwStagePass *pass, const MwStageMove *move)
     return (limits->submesh < 0 || limits->submesh == move->submesh) &&
            (limits->ignore_pins || move->stage != MW_CONFLICT) &&
            devices <= pass->table->device_count - (limits->least_stages - 1) &&
-           cut_allowed(pass, move->end) && is_entry_viable(pass, move->entry);
+           is_some_cut_allowed(pass, move->end) && is_entry_viable(pass, move->entry);
 }
 
 static void add_viable(MwStagePass *pass, int begin, const MwStageMove *move, int *count)
@@ -271,9 +289,9 @@ static void relax(MwStagePass *pass, int stages, int begin, const MwStageMove *m
     int devices = packing->submeshes[move->submesh].devices;
     int low = (int)mw_max(after.low + devices, within.low);
     int high = (int)mw_min(after.high + devices, within.high);
-    if (low > high)
+    if (low > high || !cut_allowed(pass, move->end, stages - 1))
         return;
-    int64_t add = pass->base[move->entry] + latency(pass, move->end);
+    int64_t add = pass->base[move->entry] + latency(pass, move->end, stages - 1);
     for (int packing_state = 0; packing_state < pass->packing_states; packing_state++) {
         int to = packing->next[move->submesh * pass->packing_states + packing_state];
         if (to >= 0)
@@ -433,12 +451,14 @@ static State step_from(const MwStagePass *pass, State state, MwStageStep *step)
                 .previous[move->submesh * pass->packing_states + state.packing_state];
         int devices = state.devices - pass->table->packing.submeshes[move->submesh].devices;
         if (base == MW_FORBIDDEN || packing_state < 0 || devices < 0 ||
-            !pin_allows(pass->limits, move, state.stages))
+            !pin_allows(pass->limits, move, state.stages) ||
+            !cut_allowed(pass, move->end, state.stages - 1))
             continue;
         State after = {state.stages - 1, move->end, packing_state, devices};
         int64_t rest = value_at(pass, after);
-        int64_t sum =
-            pass->limits->least_bytes ? mw_max(base, rest) : base + latency(pass, move->end) + rest;
+        int64_t sum = pass->limits->least_bytes
+                          ? mw_max(base, rest)
+                          : base + latency(pass, move->end, state.stages - 1) + rest;
         if (rest == MW_FORBIDDEN || sum != value)
             continue;
         *step =
@@ -454,9 +474,9 @@ static void measure(const MwStageProblem *problem, MwStagePath *path)
     path->fill = path->steady = path->step = 0;
     for (int i = path->stage_count - 1; i >= 0; i--) {
         const MwStageStep *step = &path->stages[i];
-        int64_t most = mw_max(step->option->steady, cut_steady(problem, step->begin));
-        if (step->end < problem->layer_count && problem->cuts)
-            path->fill = mw_cost_add(path->fill, problem->cuts[step->end].latency);
+        const int after = path->stage_count - 1 - i;
+        int64_t most = mw_max(step->option->steady, cut_steady(problem, step->begin, after + 1));
+        path->fill = mw_cost_add(path->fill, cut_of(problem, step->end, after).latency);
         path->fill = mw_cost_add(path->fill, step->option->fill);
         if (problem->schedule.returns && step->in_flight < problem->schedule.micro_batches) {
             __int128 rounds = (__int128)(problem->schedule.micro_batches - 1) * path->fill;
@@ -520,7 +540,9 @@ static void update_outside(MwStagePass *pass, int stages, int begin, const MwSta
     Range range = *range_of(pass, stages, begin), after = *range_of(pass, stages - 1, move->end);
     int low = (int)mw_max(range.low, after.low + devices);
     int count = (int)mw_min(range.high, after.high + devices) - low + 1;
-    int64_t add = pass->base[move->entry] + latency(pass, move->end);
+    if (!cut_allowed(pass, move->end, stages - 1))
+        return;
+    int64_t add = pass->base[move->entry] + latency(pass, move->end, stages - 1);
     for (int packing_state = 0; packing_state < pass->packing_states && count > 0;
          packing_state++) {
         int to = packing->next[move->submesh * pass->packing_states + packing_state];

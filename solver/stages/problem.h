@@ -63,8 +63,9 @@ typedef struct {
     int64_t micro_batches; /* at least 1 */
     int chunks;            /* at least 1; divisor of the fill */
     int deferred;          /* number of weight_times of the fill in which deferred work runs */
-    bool returns;          /* the round trip limits the rate (`steady` above); requires chunks 1 and
-                              deferred 0 */
+    bool returns;          /* the round trip limits the rate (`steady` above); requires chunks 1.
+                              With `deferred`, fill_i is less than what the round has of a stage,
+                              so that the limit is a bound */
     bool by_stages;        /* in_flight depends on `stages`, not on `remaining` alone */
     /* Returns the micro-batches that a stage keeps when `remaining` stages follow it; at least
      * 1. */
@@ -78,6 +79,10 @@ typedef struct {
     int64_t memory_bytes;   /* bytes of a device; INT64_MAX: no limit */
     const MwStageCut *cuts; /* [layer_count] cuts[l] is before layer l (cuts[0] is never read);
                                NULL: cuts are free */
+    /* Where each `stages_of_node` stages lie in one node, [layer_count] the cuts within a node:
+     * those after which a number of stages comes that it does not divide. NULL: `cuts` has all. */
+    const MwStageCut *inner_cuts;
+    int stages_of_node; /* at least 1 with inner_cuts */
     MwStageSchedule schedule;
     /* Intervals of one class have the same answers on every sub-mesh: interval_class[begin *
      * (layer_count + 1) + end] is in [0, class_count). Only one interval of a class is asked. NULL:

@@ -195,7 +195,7 @@ static void check_form(const MwStageProblem *problem)
     const MwStageSchedule *schedule = &problem->schedule;
     MW_ASSERT(problem->layer_count > 0 && schedule->micro_batches > 0);
     MW_ASSERT(schedule->chunks > 0 && schedule->deferred >= 0);
-    MW_ASSERT(!schedule->returns || (schedule->chunks == 1 && schedule->deferred == 0));
+    MW_ASSERT(!schedule->returns || schedule->chunks == 1);
 }
 
 MwStageTable *mw_stage_table_new(MwArena *arena, const MwStageProblem *problem)

@@ -42,7 +42,7 @@ static const MwStageSchedule schedules[] = {
     {.chunks = 1, .in_flight = keep_all},
     {.chunks = 1, .returns = true, .in_flight = keep_remaining},
     {.chunks = INTERLEAVED_CHUNKS, .by_stages = true, .in_flight = keep_interleaved},
-    {.chunks = 1, .deferred = 2, .in_flight = keep_remaining},
+    {.chunks = 1, .deferred = 2, .returns = true, .in_flight = keep_remaining},
     {.chunks = 1, .deferred = 3, .in_flight = keep_twice},
     {.chunks = 1, .in_flight = keep_one},
 };
@@ -201,6 +201,10 @@ RandomStages *random_stages(MwArena *arena, const StageKind *kind, uint64_t seed
     problem->cluster.devices_per_node = 1 + (int)draw(state, kind->devices_per_node);
     problem->memory_bytes = kind->limited ? draw(state, 60) : INT64_MAX;
     problem->cuts = draw(state, 3) ? random_cuts(arena, kind, problem->layer_count, state) : NULL;
+    if (problem->cuts && draw(state, 3) == 0) {
+        problem->inner_cuts = random_cuts(arena, kind, problem->layer_count, state);
+        problem->stages_of_node = 1 + (int)draw(state, 3);
+    }
     problem->schedule = schedules[draw(state, MW_COUNT(schedules))];
     problem->schedule.micro_batches = 1 + draw(state, kind->micro_batches);
     problem->schedule.context = &problem->schedule;
@@ -251,6 +255,16 @@ static int64_t fill_of(const MwStageSchedule *schedule, const MwStageCandidate *
     return mw_max(0, cost->time - schedule->deferred * cost->weight_time) / schedule->chunks;
 }
 
+/* The cut before stage `i`. */
+static MwStageCut cut_before(const MwStageProblem *problem, const MwStageChoice *stages, int count,
+                             int i)
+{
+    if (!problem->cuts)
+        return (MwStageCut){0};
+    const bool is_inner = problem->inner_cuts && (count - i) % problem->stages_of_node != 0;
+    return (is_inner ? problem->inner_cuts : problem->cuts)[stages[i].begin];
+}
+
 int64_t stages_total(const MwStageProblem *problem, const MwStageChoice *stages, int count)
 {
     const MwStageSchedule *schedule = &problem->schedule;
@@ -260,15 +274,15 @@ int64_t stages_total(const MwStageProblem *problem, const MwStageChoice *stages,
         fill += fill_of(schedule, cost);
         steady = mw_max(steady, batches * cost->time - fill_of(schedule, cost));
         step = mw_max(step, cost->step_time);
-        if (i > 0 && problem->cuts) {
-            fill += problem->cuts[stages[i].begin].latency;
-            steady = mw_max(steady, (batches - 1) * problem->cuts[stages[i].begin].busy);
+        if (i > 0) {
+            fill += cut_before(problem, stages, count, i).latency;
+            steady = mw_max(steady, (batches - 1) * cut_before(problem, stages, count, i).busy);
         }
         int64_t flying = schedule->in_flight(schedule->context, count, count - 1 - i);
         int64_t round = fill_of(schedule, cost);
         for (int k = i + 1; k < count; k++)
-            round += fill_of(schedule, &stages[k].cost) +
-                     (problem->cuts ? problem->cuts[stages[k].begin].latency : 0);
+            round +=
+                fill_of(schedule, &stages[k].cost) + cut_before(problem, stages, count, k).latency;
         if (schedule->returns && flying < batches)
             steady = mw_max(steady, mw_ceil_div((batches - 1) * round, flying));
     }
