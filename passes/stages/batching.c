@@ -23,6 +23,14 @@ static int64_t batch_of(const MwGraph *graph)
     return mw_max(batch, 1);
 }
 
+static void add_batching(MwArena *arena, MwStageBatchings *list, const MwLayerFold *fold, int count,
+                         int64_t batch)
+{
+    const MwStageBatching batching = {
+        .micro_batches = count, .samples = mw_max(batch / count, 1), .fold = fold};
+    mw_vec_push(arena, list, batching);
+}
+
 MwStageBatchings mw_stage_batchings(const MwCompilation *compilation)
 {
     MwStageBatchings list = {0};
@@ -32,12 +40,10 @@ MwStageBatchings mw_stage_batchings(const MwCompilation *compilation)
     *fold =
         mw_layer_fold(compilation->arena, compilation->graph, mw_layer_count(compilation->graph));
     if (wanted > 0)
-        mw_vec_push(compilation->arena, &list,
-                    ((MwStageBatching){.micro_batches = wanted, .fold = fold}));
+        add_batching(compilation->arena, &list, fold, wanted, batch);
     for (int64_t count = 1; count <= mw_min(batch, INT_MAX) && wanted == 0; count++)
         if (batch % count == 0)
-            mw_vec_push(compilation->arena, &list,
-                        ((MwStageBatching){.micro_batches = (int)count, .fold = fold}));
+            add_batching(compilation->arena, &list, fold, (int)count, batch);
     return list;
 }
 
@@ -99,6 +105,12 @@ static double even_pipeline_s(const MwStageBatching *batching, const MwStageCost
 {
     int devices = mw_cluster_devices(batching->compilation->cluster);
     return (mw_stage_cost_time_s(all) * rounds + all->step_s) / devices;
+}
+
+double mw_stage_batching_even_s(const MwStageBatching *batching)
+{
+    const bool recomputes = batching->compilation->options.remat == MW_REMAT_ALL;
+    return even_pipeline_s(batching, &batching->whole[recomputes], batching->micro_batches);
 }
 
 MwStageEstimate mw_stage_batching_estimate(const MwStageBatching *batching, double memory_bytes)

@@ -10,6 +10,7 @@
 /* One number of micro-batches. */
 typedef struct {
     int micro_batches;
+    int64_t samples;                  /* of the batch in each */
     const MwLayerFold *fold;          /* of the model, whatever their number */
     bool is_made;                     /* the fields below are set */
     bool is_possible;                 /* the batch can be cut into so many */
@@ -48,6 +49,10 @@ typedef struct {
     double usual_s; /* with the bubble of 1F1B */
     double least_s; /* without a bubble: a lower bound */
 } MwStageEstimate;
+
+/* Seconds of a step whose work all devices share evenly, without a bubble, and without
+ * recomputation unless all is recomputed. */
+double mw_stage_batching_even_s(const MwStageBatching *batching);
 
 MwStageEstimate mw_stage_batching_estimate(const MwStageBatching *batching, double memory_bytes);
 

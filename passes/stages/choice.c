@@ -13,7 +13,6 @@
  * mesh where they turn become one stage. */
 #include "passes/stages/choice.h"
 
-#include "cost/transfer.h"
 #include "cost/units.h"
 #include "passes/stages/terms.h"
 #include "passes/tuning.h"
@@ -157,16 +156,15 @@ static MwStageCut *cuts_at(const ChoiceSearch *c, int devices, int border)
     const MwStageChoiceQuery *query = c->query;
     const MwStageModel *model = query->model;
     const MwCluster *cluster = model->lowered[0].cluster;
-    MwTensorPlacement from = {mw_spec_replicated(), {1, {devices}}, border - devices};
-    MwTensorPlacement to = {mw_spec_replicated(), {1, {devices}}, border};
     MwStageCut *cuts = MW_NEW(c->arena, MwStageCut, model->layer_count);
     for (int l = 1; l < model->layer_count; l++) {
         double time_s[MW_PHASE_COUNT] = {0};
         for (int phase = 0; phase < MW_PHASE_UPDATE; phase++)
             for (int i = 0; i < model->boundaries[l][phase].count; i++) {
                 const MwTensor *tensor = &model->boundaries[l][phase].at[i];
-                MwTransferCost cost = mw_transfer_cost(cluster, tensor, &from, &to);
-                time_s[phase] += cost.crossing_s + cost.passing_s;
+                time_s[phase] += mw_stage_transfer_s(cluster, tensor,
+                                                     (MwStageDevices){border - devices, devices},
+                                                     (MwStageDevices){border, devices});
             }
         double back_s = time_s[MW_PHASE_BACKWARD] + time_s[MW_PHASE_BACKWARD_WEIGHT];
         cuts[l].latency = mw_picoseconds((time_s[MW_PHASE_FORWARD] + back_s) / query->chunks);
@@ -361,8 +359,7 @@ static void solve(ChoiceSearch *c)
 
 /* ---- Equal meshes ---- */
 
-/* Devices of each mesh if `meshes` equal meshes fill the cluster; 0: they cannot. */
-static int equal_devices(MwStageCluster cluster, int meshes)
+int mw_stage_equal_devices(MwStageCluster cluster, int meshes)
 {
     int node = cluster.devices_per_node, devices = cluster.nodes * node / meshes;
     bool are_equal = devices * meshes == cluster.nodes * node;
@@ -373,7 +370,7 @@ static int equal_devices(MwStageCluster cluster, int meshes)
  * if meshes cannot be equal. */
 static bool set_equal(ChoiceSearch *c, int meshes)
 {
-    c->unit = equal_devices(c->size, meshes);
+    c->unit = mw_stage_equal_devices(c->size, meshes);
     c->stages = meshes * c->query->chunks;
     if (c->unit == 0 || !is_allowed(c->query, c->unit) || c->stages < c->query->least_stages ||
         c->stages > c->query->model->layer_count)

@@ -36,4 +36,7 @@ typedef struct {
 /* The answer lies in `arena`. */
 MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *query);
 
+/* Devices of each mesh if `meshes` equal meshes fill the cluster; 0: they cannot. */
+int mw_stage_equal_devices(MwStageCluster cluster, int meshes);
+
 #endif

@@ -344,7 +344,31 @@ static double step_s(const MwStageCosts *costs, const MwStageCost *cost)
     return costs->model->micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
 }
 
-/* Index of the fastest mesh that is not shortlisted yet; -1: none. */
+/* Bytes of a device with as many micro-batches in flight as `held` times the stages that there can
+ * be; all of them for 0. */
+static double bytes_in_flight(const MwStageCosts *costs, const MwStageCost *cost, double held)
+{
+    const int devices = mw_cluster_devices(cluster_of(costs));
+    const int stages =
+        (int)mw_min(devices / mw_mesh_devices(&cost->mesh), costs->model->layer_count);
+    const int all = costs->model->micro_batches;
+    const double in_flight = held > 0 ? fmin(all, held * stages) : all;
+    const double saved_bytes = cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
+    return cost->kept_bytes + cost->peak_bytes + in_flight * saved_bytes;
+}
+
+/* Whether memory suffices for the most micro-batches in flight: those of the first of as many
+ * stages as there can be, or all if the schedule that the user names keeps all. */
+static bool fits_most_in_flight(const MwStageCosts *costs, const MwStageCost *cost)
+{
+    const MwCompileOptions *options = &costs->model->lowered[0].options;
+    const bool all =
+        mw_wants_schedule(options) && mw_pipeline_info(mw_wanted_schedule(options))->held == 0;
+    return bytes_in_flight(costs, cost, all ? 0 : mw_pipeline_most_held()) <= costs->memory_bytes;
+}
+
+/* Index of the mesh that is not shortlisted yet and takes the least time, as many times longer as
+ * it lacks memory in the leanest schedules; -1: none. */
 static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
 {
     int best = -1;
@@ -352,28 +376,16 @@ static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
     for (int i = 0; i < search->mesh_count; i++) {
         MwStageCost cost;
         if (search->is_shortlisted[i] ||
-            !sum_terms(costs, search->terms, &search->meshes[i], 0, &cost) ||
-            step_s(costs, &cost) >= least_s)
+            !sum_terms(costs, search->terms, &search->meshes[i], 0, &cost))
             continue;
-        least_s = step_s(costs, &cost);
-        best = i;
+        const double lack = bytes_in_flight(costs, &cost, 1) / costs->memory_bytes;
+        const double time_s = step_s(costs, &cost) * fmax(1, lack);
+        if (time_s < least_s) {
+            least_s = time_s;
+            best = i;
+        }
     }
     return best;
-}
-
-/* Whether memory suffices for the most micro-batches in flight: those of the first of as many
- * stages as there can be, or all if the schedule that the user names keeps all. */
-static bool fits_most_in_flight(const MwStageCosts *costs, const MwStageCost *cost)
-{
-    int devices = mw_cluster_devices(cluster_of(costs));
-    int stages = (int)mw_min(devices / mw_mesh_devices(&cost->mesh), costs->model->layer_count);
-    const MwCompileOptions *options = &costs->model->lowered[0].options;
-    bool all =
-        mw_wants_schedule(options) && mw_pipeline_info(mw_wanted_schedule(options))->held == 0;
-    int micro_batches = costs->model->micro_batches;
-    double in_flight = all ? micro_batches : fmin(micro_batches, mw_pipeline_most_held() * stages);
-    double saved_bytes = cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
-    return cost->kept_bytes + cost->peak_bytes + in_flight * saved_bytes <= costs->memory_bytes;
 }
 
 /* Whether the search may choose recomputation. */
@@ -560,17 +572,25 @@ void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *cost_quer
     mw_arena_free(&scratch);
 }
 
+bool mw_stage_costs_on(MwStageCosts *costs, int begin, int end, const MwMeshShape *mesh,
+                       bool recomputes, int price, MwStageCost *cost)
+{
+    MwStageSample like = {.mesh = *mesh, .recomputes = recomputes};
+    const MwIntervalTerms *terms = mw_extrapolation_terms(costs->extrapolation, begin, end);
+    request_terms(costs, terms, &like, price);
+    solve_requested(costs);
+    return sum_terms(costs, terms, &like, price, cost);
+}
+
 /* ---- Bounds ---- */
 
 /* The cost on one device, where there is one strategy; without a memory limit. */
 static MwStageCost on_one_device(MwStageCosts *costs, int begin, int end, bool recomputes)
 {
-    MwStageSample like = {.mesh = {1, {1}}, .recomputes = recomputes};
-    const MwIntervalTerms *terms = mw_extrapolation_terms(costs->extrapolation, begin, end);
+    const MwMeshShape one = {1, {1}};
     MwStageCost cost;
-    request_terms(costs, terms, &like, 0);
-    solve_requested(costs);
-    return sum_terms(costs, terms, &like, 0, &cost) ? cost : (MwStageCost){0};
+    return mw_stage_costs_on(costs, begin, end, &one, recomputes, 0, &cost) ? cost
+                                                                            : (MwStageCost){0};
 }
 
 MwStageCost mw_stage_costs_whole(MwStageCosts *costs, bool recomputes)

@@ -37,6 +37,11 @@ MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwSt
 void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *queries, int count,
                           MwStageCostList *lists);
 
+/* The cost of layers [begin, end) on one logical mesh, with all layers recomputed or none, at one
+ * level of the price of memory. False if the pins cannot be met. */
+bool mw_stage_costs_on(MwStageCosts *costs, int begin, int end, const MwMeshShape *mesh,
+                       bool recomputes, int price, MwStageCost *cost);
+
 /* The logical meshes on which a stage of `devices` devices is tried; in `arena`. */
 MwMeshList mw_stage_costs_meshes(const MwStageCosts *costs, MwArena *arena, int devices);
 

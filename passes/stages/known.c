@@ -8,6 +8,7 @@ struct MwStageKnown {
     MwArena *arena;
     MwKeyMap solved; /* by micro-batches */
     MW_VEC(const MwStageSolved *) list;
+    int64_t probe_effort;
 };
 
 MwStageKnown *mw_stage_known_new(MwArena *arena)
@@ -31,8 +32,13 @@ MwStageSolved *mw_stage_known_of(MwStageKnown *known, int micro_batches)
 
 int64_t mw_stage_known_effort(const MwStageKnown *known)
 {
-    int64_t effort = 0;
+    int64_t effort = -known->probe_effort;
     for (int i = 0; i < known->list.count; i++)
         effort += known->list.at[i]->effort;
     return effort;
+}
+
+void mw_stage_known_probed(MwStageKnown *known, int64_t before)
+{
+    known->probe_effort += mw_stage_known_effort(known) - before;
 }

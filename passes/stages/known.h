@@ -31,7 +31,10 @@ MwStageKnown *mw_stage_known_new(MwArena *arena);
 /* Lies in the arena of `known`. */
 MwStageSolved *mw_stage_known_of(MwStageKnown *known, int micro_batches);
 
-/* What all samples so far took, of all numbers of micro-batches. */
+/* What all samples so far took, of all numbers of micro-batches, but for those of probes. */
 int64_t mw_stage_known_effort(const MwStageKnown *known);
+
+/* Counts what was added to the effort since it was `before` as that of probes. */
+void mw_stage_known_probed(MwStageKnown *known, int64_t before);
 
 #endif

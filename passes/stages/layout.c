@@ -22,9 +22,32 @@ static MwPipelineSchedule *schedule_of(MwArena *arena, const MwStageLayout *layo
                                     layout->micro_batches, layout->chunks);
 }
 
-static MwTensorPlacement place_of(const MwLayoutStage *stage)
+/* Where a tensor lies as far as that is known before stages are solved: the devices divide its
+ * first dimension, the batch's, as far as they can, and the others its second. */
+static MwTensorPlacement place_of(const MwTensor *tensor, MwStageDevices devices)
 {
-    return (MwTensorPlacement){mw_spec_replicated(), stage->cost.mesh, stage->first_device};
+    const int ways = tensor->rank > 0 ? (int)mw_common_divisor(tensor->dim[0], devices.count) : 1;
+    const int rest = devices.count / ways;
+    const bool divides = rest > 1 && tensor->rank > 1 && tensor->dim[1] % rest == 0;
+    MwSpec spec = mw_spec_replicated();
+    if (ways > 1)
+        spec = mw_spec_with_dim(spec, 0, 1 << 0);
+    if (divides)
+        spec = mw_spec_with_dim(spec, 1, 1 << 1);
+    return (MwTensorPlacement){spec, {2, {ways, rest}}, devices.first};
+}
+
+double mw_stage_transfer_s(const MwCluster *cluster, const MwTensor *tensor, MwStageDevices from,
+                           MwStageDevices to)
+{
+    const MwTensorPlacement a = place_of(tensor, from), b = place_of(tensor, to);
+    const MwTransferCost cost = mw_transfer_cost(cluster, tensor, &a, &b);
+    return cost.crossing_s + cost.passing_s;
+}
+
+static MwStageDevices devices_of(const MwLayoutStage *stage)
+{
+    return (MwStageDevices){stage->first_device, mw_mesh_devices(&stage->cost.mesh)};
 }
 
 /* Seconds of the transfers between two stages in one phase, one after another. */
@@ -32,12 +55,10 @@ static double boundary_s(const MwStageModel *model, const MwLayoutStage *from,
                          const MwLayoutStage *to, MwPhase phase)
 {
     const MwStageBoundary *boundary = &model->boundaries[mw_max(from->begin, to->begin)][phase];
-    MwTensorPlacement a = place_of(from), b = place_of(to);
     double time_s = 0;
-    for (int i = 0; i < boundary->count && from->first_device != to->first_device; i++) {
-        MwTransferCost cost = mw_transfer_cost(model->lowered[0].cluster, &boundary->at[i], &a, &b);
-        time_s += cost.crossing_s + cost.passing_s;
-    }
+    for (int i = 0; i < boundary->count && from->first_device != to->first_device; i++)
+        time_s += mw_stage_transfer_s(model->lowered[0].cluster, &boundary->at[i], devices_of(from),
+                                      devices_of(to));
     return time_s;
 }
 

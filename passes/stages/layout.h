@@ -26,8 +26,18 @@ typedef struct {
 /* Number of meshes; 0 if the layout has no stages. */
 int mw_stage_layout_meshes(const MwStageLayout *layout);
 
+/* Devices of the cluster, from `first` on. */
+typedef struct {
+    int first, count;
+} MwStageDevices;
+
+/* Seconds of bringing a tensor between the devices of two stages that are not solved yet: as if
+ * those of each divided its first dimension, and where that leaves some of them, its second. */
+double mw_stage_transfer_s(const MwCluster *cluster, const MwTensor *tensor, MwStageDevices from,
+                           MwStageDevices to);
+
 /* Computes the step time, from the timeline of the schedule and the update after it, and the
- * memory of the layout. A transfer is priced as if every device of a mesh held the whole tensor. */
+ * memory of the layout. */
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout);
 
 /* The part of the memory of its mesh that a stage may use. The chunks of a mesh are alike, and have

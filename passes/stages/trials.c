@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "passes/memory_target.h"
 #include "passes/stages/batching.h"
+#include "passes/stages/probe.h"
 #include "passes/tuning.h"
 
 #include <limits.h>
@@ -377,6 +378,28 @@ static int by_estimate(const void *a, const void *b)
     return x->batching->micro_batches - y->batching->micro_batches;
 }
 
+/* Probes pipelines of the ranking. */
+static void correct_estimates(const Trials *t, RankedBatching *ranking, int count)
+{
+    MwArena *scratch = mw_arena_new();
+    MwStageBatching **batchings = MW_NEW(scratch, MwStageBatching *, count);
+    MwStageEstimate *estimates = MW_NEW(scratch, MwStageEstimate, count);
+    for (int i = 0; i < count; i++) {
+        batchings[i] = ranking[i].batching;
+        estimates[i] = ranking[i].estimate;
+    }
+    mw_stage_probe(&(MwStageProbeQuery){.compilation = t->compilation,
+                                        .batchings = batchings,
+                                        .count = count,
+                                        .memory_bytes = target_bytes(t),
+                                        .known = t->known,
+                                        .threads = t->query->threads},
+                   estimates);
+    for (int i = 0; i < count; i++)
+        ranking[i].estimate = estimates[i];
+    mw_arena_free(&scratch);
+}
+
 /* Ranks the numbers of micro-batches by their estimates. */
 static RankedBatching *rank_batchings(Trials *t, int *count)
 {
@@ -391,6 +414,8 @@ static RankedBatching *rank_batchings(Trials *t, int *count)
                                  .step_s = INFINITY,
                                  .ideal_s = INFINITY};
     }
+    if (mw_stage_probe_pays(t->compilation))
+        correct_estimates(t, ranking, *count);
     qsort(ranking, (size_t)*count, sizeof *ranking, by_estimate);
     return ranking;
 }

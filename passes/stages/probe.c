@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In:  numbers of micro-batches with estimates by the even share of the work.
+ * Out: estimates by what stages of such pipelines cost. */
+#include "passes/stages/probe.h"
+
+#include "passes/stages/choice.h"
+#include "passes/tuning.h"
+
+#include <math.h>
+
+/* A pipeline of so many equal meshes with one number of micro-batches. */
+typedef struct {
+    int batching; /* index */
+    int meshes;
+    double even_s;   /* of a step, by the even share of the work */
+    double probed_s; /* INFINITY: not probed yet */
+} EvenPipeline;
+
+typedef MW_VEC(EvenPipeline) EvenPipelines;
+
+/* Times the even share that a probe counts as at most, so that what is impossible does not forbid
+ * what is unlike it. */
+static const double MOST_EXCESS = 64;
+
+static MwStageCluster size_of(const MwCluster *cluster)
+{
+    return (MwStageCluster){cluster->nodes, cluster->devices_per_node};
+}
+
+bool mw_stage_probe_pays(const MwCompilation *compilation)
+{
+    return compilation->options.mesh.axis_count == 0 &&
+           mw_cluster_devices(compilation->cluster) > MW_TUNED_STAGE_UNITS;
+}
+
+/* Micro-batches and the bubble: half of that of 1F1B, since schedules of less bubble need more
+ * memory, or transfers, or micro-batches, which a probe does not tell. */
+static double rounds_of(int micro_batches, int meshes)
+{
+    return micro_batches + (meshes - 1) / 2.;
+}
+
+/* All pipelines of equal meshes that have memory enough by the even share. */
+static EvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *query)
+{
+    const MwCluster *cluster = query->compilation->cluster;
+    const int wanted = query->compilation->options.stages;
+    EvenPipelines list = {0};
+    for (int i = 0; i < query->count; i++) {
+        const int layers = query->batchings[i]->layer_count;
+        for (int meshes = 2; meshes <= mw_min(layers, mw_cluster_devices(cluster)); meshes++) {
+            if ((wanted > 0 && meshes != wanted) ||
+                mw_stage_equal_devices(size_of(cluster), meshes) == 0)
+                continue;
+            const MwStageBatching *batching = query->batchings[i];
+            const int m = batching->micro_batches, in_flight = (int)mw_min(meshes, m);
+            const double even_s = mw_stage_batching_even_s(batching) * rounds_of(m, meshes) / m;
+            if (mw_stage_batching_fits(batching, query->memory_bytes, in_flight))
+                mw_vec_push(arena, &list, ((EvenPipeline){i, meshes, even_s, INFINITY}));
+        }
+    }
+    return list;
+}
+
+/* How unlike two pipelines are: doublings of micro-batches and of meshes. */
+static double distance(const MwStageProbeQuery *query, const EvenPipeline *a, const EvenPipeline *b)
+{
+    const double micro_batches = (double)query->batchings[a->batching]->micro_batches /
+                                 query->batchings[b->batching]->micro_batches;
+    return fabs(log2(micro_batches)) + fabs(log2((double)a->meshes / b->meshes));
+}
+
+/* What the step of a pipeline is expected to take: as many times the even share as the geometric
+ * mean of what was probed, each with a weight that falls with its distance, and of the even share
+ * itself. */
+static double expected_s(const MwStageProbeQuery *query, const EvenPipelines *list,
+                         const EvenPipeline *pipeline)
+{
+    double sum = 0, weights = 1;
+    if (isfinite(pipeline->probed_s))
+        return pipeline->probed_s;
+    for (int i = 0; i < list->count; i++) {
+        const EvenPipeline *other = &list->at[i];
+        if (!isfinite(other->probed_s))
+            continue;
+        const double weight = pow(MW_TUNED_PROBE_SHARE, distance(query, pipeline, other));
+        sum += weight * log(other->probed_s / other->even_s);
+        weights += weight;
+    }
+    return pipeline->even_s * exp(sum / weights);
+}
+
+/* The logical mesh of a probe: an axis of as many devices as divide the samples, up to one of each
+ * node, times the others. */
+static MwMeshShape mesh_of(const MwCluster *cluster, int devices, int64_t samples)
+{
+    const int node = (int)mw_min(cluster->devices_per_node, devices);
+    const int ways = (int)mw_common_divisor(samples, devices / node);
+    return ways > 1 && devices > ways ? (MwMeshShape){2, {ways, devices / ways}}
+                                      : (MwMeshShape){1, {devices}};
+}
+
+/* Seconds of a step of the pipeline in which all stages are as the one in the middle, in the first
+ * way that fits of those that need less and less memory; where none does, as many times longer as
+ * it needs more. */
+static double probe_s(const MwStageProbeQuery *query, const EvenPipeline *pipeline)
+{
+    static const struct {
+        bool recomputes;
+        int price;
+    } ways[] = {{false, 0}, {true, 0}, {true, MW_MEMORY_PRICES - 1}};
+    MwStageBatching *batching = query->batchings[pipeline->batching];
+    const MwCluster *cluster = query->compilation->cluster;
+    const MwRemat remat = query->compilation->options.remat;
+    if (!mw_stage_batching_make(batching, query->compilation, query->known, query->threads))
+        return INFINITY;
+    const int count = mw_ceil_div(batching->layer_count, pipeline->meshes);
+    const int begin = (batching->layer_count - count) / 2, m = batching->micro_batches;
+    const MwMeshShape mesh = mesh_of(
+        cluster, mw_stage_equal_devices(size_of(cluster), pipeline->meshes), batching->samples);
+    double step_s = INFINITY;
+    for (int i = 0; i < MW_COUNT(ways); i++) {
+        MwStageCost cost;
+        if ((remat == MW_REMAT_NONE && ways[i].recomputes) ||
+            (remat == MW_REMAT_ALL && !ways[i].recomputes) ||
+            !mw_stage_costs_on(batching->costs, begin, begin + count, &mesh, ways[i].recomputes,
+                               ways[i].price, &cost))
+            continue;
+        const double bytes = cost.kept_bytes + cost.peak_bytes +
+                             mw_min(m, pipeline->meshes) * (cost.saved_bytes + cost.late_bytes);
+        step_s = rounds_of(m, pipeline->meshes) * mw_stage_cost_time_s(&cost) + cost.step_s;
+        step_s *= fmax(1, bytes / query->memory_bytes);
+        if (bytes <= query->memory_bytes)
+            break;
+    }
+    return step_s;
+}
+
+/* The pipeline that promises most among those that are not probed; NULL: there is none. */
+static EvenPipeline *find_best(const MwStageProbeQuery *query, const EvenPipelines *list)
+{
+    EvenPipeline *best = NULL;
+    double least_s = INFINITY;
+    for (int i = 0; i < list->count; i++) {
+        const double step_s = expected_s(query, list, &list->at[i]);
+        if (!isfinite(list->at[i].probed_s) && step_s < least_s) {
+            least_s = step_s;
+            best = &list->at[i];
+        }
+    }
+    return best;
+}
+
+void mw_stage_probe(const MwStageProbeQuery *query, MwStageEstimate *estimates)
+{
+    MwArena *scratch = mw_arena_new();
+    const EvenPipelines list = list_pipelines(scratch, query);
+    const int64_t before = mw_stage_known_effort(query->known);
+    for (int i = 0; i < MW_TUNED_PROBES; i++) {
+        EvenPipeline *best = find_best(query, &list);
+        if (!best)
+            break;
+        best->probed_s = fmin(probe_s(query, best), MOST_EXCESS * best->even_s);
+    }
+    mw_stage_known_probed(query->known, before);
+    for (int i = 0; i < query->count; i++)
+        estimates[i].usual_s = INFINITY;
+    for (int i = 0; i < list.count; i++) {
+        double *usual_s = &estimates[list.at[i].batching].usual_s;
+        *usual_s = fmin(*usual_s, expected_s(query, &list, &list.at[i]));
+    }
+    mw_arena_free(&scratch);
+}

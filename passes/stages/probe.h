@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Probes: which numbers of micro-batches promise most on many devices.
+ *
+ * On few devices the even share of the work tells (batching.h). On thousands, what a micro-batch
+ * has too little of for its stage tells more: samples for data parallelism, memory, bandwidth for
+ * gradients. A probe solves one stage in the middle of the model, of a pipeline of equal stages, on
+ * one logical mesh: as many devices as share a node, times the others. What a probe takes above the
+ * even share is expected of pipelines that are not probed too, of each less the less it is like
+ * the probed one. The pipeline that promises most is probed next.
+ *
+ * There are at most PROBES probes, of few samples each; their samples serve the search. The table
+ * grows with the numbers of micro-batches times those of equal stages, a few hundred. */
+#ifndef MW_PASSES_STAGES_PROBE_H
+#define MW_PASSES_STAGES_PROBE_H
+
+#include "passes/stages/batching.h"
+
+typedef struct {
+    const MwCompilation *compilation;
+    MwStageBatching *const *batchings; /* [count] measured */
+    int count;
+    double memory_bytes; /* of a device */
+    MwStageKnown *known;
+    int threads;
+} MwStageProbeQuery;
+
+/* Whether the cluster has so many devices that probes pay. */
+bool mw_stage_probe_pays(const MwCompilation *compilation);
+
+/* Corrects `usual_s` of the estimates, [count]. Makes models of batchings. */
+void mw_stage_probe(const MwStageProbeQuery *query, MwStageEstimate *estimates);
+
+#endif
