@@ -215,7 +215,7 @@ START_TEST(values_are_as_worked_out)
     MwNodeId id = test_node(&test, c->op, c->operands, c->attrs);
     ck_assert_msg(id.index >= 0, "%s", diags_text(test.arena, test.diags));
     const MwNode *node = mw_node(test.graph, id);
-    double in[8][MOST], out[8][MOST], expected[MOST];
+    double in[8][MOST], out[8][MOST] = {0}, expected[MOST];
     const double *operands[8];
     double *results[8];
     const char *text = c->in;
