@@ -137,6 +137,9 @@ typedef struct {
     /* for stages, which adds to it: what it solved in other compilations of the same model, for
      * another memory (passes/stages/known.h); NULL: nothing */
     struct MwStageKnown *known;
+    /* stages takes the best layout after those that it took in compilations with the same `known`
+     * and the same memory */
+    bool takes_next_layout;
     bool sums_gradients_early; /* by stages, for share: see mw_share */
     MwStaging staging;         /* by stages */
     /* by split, and from then on in place of `graph`: [staging.stage_count]; NULL before */

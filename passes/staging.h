@@ -34,6 +34,9 @@ typedef struct {
     /* [stages] the part of the memory of its mesh that a stage may use; NULL: equal parts */
     const double *memory_share;
     const MwPipelineSchedule *schedule; /* also with one mesh: one micro-batch after another */
+    const char
+        *name;     /* "4 stages, 1f1b, 16 micro-batches"; NULL: nothing was chosen among layouts */
+    double step_s; /* as the search estimates it */
     const MwStagingAlternative *alternatives;
     int alternative_count;
 } MwStaging;

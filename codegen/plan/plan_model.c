@@ -2,11 +2,13 @@
 /* The loop over attempts. Gaps between buffers are known only when the plan is built, so that what
  * the passes chose for the memory that there is may need more: then they choose again for less.
  * Excesses that the passes find themselves are final: for less memory there is no more to choose
- * from. Around that loop is another, over how much padding sizes may have. */
+ * from. Then other layouts are planned that may be quicker. Around both is another loop, over how
+ * much padding sizes may have. */
 #include "codegen/plan/plan_model.h"
 
 #include "codegen/plan/build.h"
 #include "codegen/plan/undivided.h"
+#include "codegen/simulate/simulate.h"
 #include "ir/rewrite.h"
 #include "passes/memory_target.h"
 #include "passes/sharding/save_problem.h"
@@ -14,7 +16,9 @@
 #include "passes/tuning.h"
 #include "runtime/check/check.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     MwArena *arena;
@@ -67,8 +71,22 @@ static bool run_passes(const MwPlanRequest *request, Attempt *attempt)
     return good && pipeline.stop_after == MW_PASS_COUNT;
 }
 
+/* Seconds of a step of the plan where messages share links. The timeline of the plan counts each
+ * link between two stages by itself. */
+static double simulated_s(const MwPlan *plan, const MwCluster *cluster)
+{
+    if (plan->mesh_count == 1)
+        return plan->step_s;
+    MwArena *scratch = mw_arena_new();
+    const MwSimulateOptions options = {.cluster = cluster, .contention = true, .steps = 1};
+    const MwSimulation *simulation = mw_simulate(scratch, plan, &options, mw_diags_new(scratch));
+    const double step_s = simulation ? simulation->step_s : plan->step_s;
+    mw_arena_free(&scratch);
+    return step_s;
+}
+
 static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, MwStageKnown *known,
-                            double most_padding, int64_t target_bytes)
+                            double most_padding, int64_t target_bytes, bool takes_next_layout)
 {
     MwArena *arena = mw_arena_new_within(around);
     Attempt *attempt = MW_NEW(arena, Attempt, 1);
@@ -78,7 +96,8 @@ static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, MwSta
                                            .cluster = request->cluster,
                                            .known = known,
                                            .most_padding = most_padding,
-                                           .memory_target_bytes = target_bytes};
+                                           .memory_target_bytes = target_bytes,
+                                           .takes_next_layout = takes_next_layout};
     MwCompilation *compilation = &attempt->compilation;
     compilation->graph_arena = mw_arena_new_within(arena);
     compilation->graph = mw_graph_copy(compilation->graph_arena, request->graph);
@@ -87,8 +106,10 @@ static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, MwSta
     attempt->is_wrong = attempt->plan && !mw_plan_check(attempt->plan, attempt->diags);
     if (attempt->is_wrong)
         attempt->plan = NULL;
-    if (attempt->plan)
+    if (attempt->plan) {
         attempt->plan->command = request->command;
+        attempt->plan->step_s = simulated_s(attempt->plan, request->cluster);
+    }
     return attempt;
 }
 
@@ -132,28 +153,6 @@ typedef struct {
     double padded_step_s; /* least time of a step with more padding; 0: none has a plan */
 } Planned;
 
-/* Plans with padding of at most `most_padding`, again with less memory where the arena needs too
- * much. */
-static Planned plan_padded(MwArena *arena, const MwPlanRequest *request, double most_padding)
-{
-    MwStageKnown *known = mw_stage_known_new(arena);
-    Attempt *first = attempt_new(arena, request, known, most_padding, 0), *last = first;
-    Planned planned = {.attempts = 1};
-    MwMemoryTarget target =
-        mw_memory_target(mw_device_bytes(&first->compilation), MW_TUNED_MEMORY_CORRECTIONS);
-    while (!last->plan && correct(&target, last)) {
-        if (last != first)
-            attempt_free(&last);
-        last = attempt_new(arena, request, known, most_padding, target.target_bytes);
-        planned.attempts++;
-    }
-    planned.attempt = last->plan ? last : first;
-    Attempt *other = last->plan ? first : last;
-    if (other != planned.attempt)
-        attempt_free(&other);
-    return planned;
-}
-
 /* Whether `a` is delivered rather than `b`: a step of it takes less time, or `b` has no plan. A
  * mistake of the compiler is not hidden by a plan without it. */
 static bool is_preferred(const Attempt *a, const Attempt *b)
@@ -161,6 +160,116 @@ static bool is_preferred(const Attempt *a, const Attempt *b)
     if (a->is_wrong || b->is_wrong)
         return a->is_wrong;
     return a->plan && (!b->plan || a->plan->step_s < b->plan->step_s);
+}
+
+/* ---- Finalists ---- */
+
+/* Layouts whose plans were made, and the seconds of their steps. */
+typedef struct {
+    const char *name[1 + MW_TUNED_FINALISTS];
+    double step_s[1 + MW_TUNED_FINALISTS];
+    int count;
+} Finalists;
+
+static bool is_finalist(const Finalists *finalists, const char *name)
+{
+    for (int i = 0; i < finalists->count; i++)
+        if (strcmp(finalists->name[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Nodes of the graphs of all stages. */
+static int64_t node_count(const Attempt *attempt)
+{
+    int64_t count = 0;
+    for (int s = 0; s < attempt->compilation.staging.stage_count; s++)
+        count += attempt->compilation.stages[s].graph->nodes.count;
+    return count;
+}
+
+/* Whether the search knows another layout that may be quicker, and to plan it takes little: it
+ * estimates that at about as much as the first that it took, or at no more than the quickest
+ * takes. */
+static bool has_rival(const Finalists *finalists, const Attempt *attempt, double estimated_s)
+{
+    const MwStaging *staging = &attempt->compilation.staging;
+    if (!staging->name || node_count(attempt) > MW_TUNED_FINALIST_NODES)
+        return false;
+    for (int i = 0; i < staging->alternative_count; i++) {
+        const MwStagingAlternative *rival = &staging->alternatives[i];
+        if (strcmp(rival->reason, "time") == 0 && !is_finalist(finalists, rival->name) &&
+            rival->step_s <=
+                fmax((1 + MW_TUNED_ESTIMATE_MARGIN) * estimated_s, attempt->plan->step_s))
+            return true;
+    }
+    return false;
+}
+
+static void add_finalist(Finalists *finalists, const Attempt *attempt)
+{
+    finalists->name[finalists->count] = attempt->compilation.staging.name;
+    finalists->step_s[finalists->count++] = attempt->plan->step_s;
+}
+
+/* Gives the layouts that were planned and not taken the times of their plans. */
+static void note_steps(const Finalists *finalists, MwPlan *plan)
+{
+    for (int i = 0; i < plan->alternative_count; i++)
+        for (int k = 0; k < finalists->count; k++)
+            if (strcmp(plan->alternatives[i].name, finalists->name[k]) == 0)
+                plan->alternatives[i].step_s = finalists->step_s[k];
+}
+
+/* The search for layouts knows stages by estimates, and transfers apart from what they share links
+ * with. So the best few of its layouts are planned in full, and their steps simulated: the quickest
+ * is taken. */
+static Attempt *plan_finalists(MwArena *arena, const MwPlanRequest *request, MwStageKnown *known,
+                               double most_padding, Attempt *first)
+{
+    Finalists finalists = {0};
+    Attempt *best = first;
+    const int64_t target_bytes = first->compilation.memory_target_bytes;
+    const double estimated_s = first->compilation.staging.step_s;
+    bool is_over = false;
+    add_finalist(&finalists, first);
+    while (finalists.count <= MW_TUNED_FINALISTS && !is_over &&
+           has_rival(&finalists, best, estimated_s)) {
+        Attempt *next = attempt_new(arena, request, known, most_padding, target_bytes, true);
+        is_over = !next->plan;
+        if (next->plan)
+            add_finalist(&finalists, next);
+        const bool keeps = !is_preferred(next, best);
+        attempt_free(keeps ? &next : &best);
+        best = keeps ? best : next;
+    }
+    if (best->plan)
+        note_steps(&finalists, best->plan);
+    return best;
+}
+
+/* Plans with padding of at most `most_padding`, again with less memory where the arena needs too
+ * much. */
+static Planned plan_padded(MwArena *arena, const MwPlanRequest *request, double most_padding)
+{
+    MwStageKnown *known = mw_stage_known_new(arena);
+    Attempt *first = attempt_new(arena, request, known, most_padding, 0, false), *last = first;
+    Planned planned = {.attempts = 1};
+    MwMemoryTarget target =
+        mw_memory_target(mw_device_bytes(&first->compilation), MW_TUNED_MEMORY_CORRECTIONS);
+    while (!last->plan && correct(&target, last)) {
+        if (last != first)
+            attempt_free(&last);
+        last = attempt_new(arena, request, known, most_padding, target.target_bytes, false);
+        planned.attempts++;
+    }
+    planned.attempt = last->plan ? last : first;
+    Attempt *other = last->plan ? first : last;
+    if (other != planned.attempt)
+        attempt_free(&other);
+    if (planned.attempt->plan)
+        planned.attempt = plan_finalists(arena, request, known, most_padding, planned.attempt);
+    return planned;
 }
 
 /* Whether a plan with less padding is not worth making. What it can do, the one that there is can

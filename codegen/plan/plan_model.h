@@ -20,18 +20,19 @@ typedef struct {
 typedef struct {
     MwPlan *plan;    /* checked; NULL after errors, and where the request stops after a pass */
     MwExcess excess; /* kind NONE: memory is not what it failed for */
-    int attempts;
+    int attempts;    /* without those for other layouts */
     int64_t
         target_bytes; /* memory of a device that the delivered attempt planned for; 0: all of it */
 } MwPlanResult;
 
 /* In `arena`. The passes run on a copy of the graph; where the arena of their plan exceeds the
  * memory of a device they run again on another, with a lower target (passes/memory_target.h), at
- * most 1 + MW_TUNED_MEMORY_CORRECTIONS times. Where a size is padded, all of this happens again
- * with less padding (MW_TUNED_MOST_PADDING and those after it) and without, at most four times.
- * One attempt is delivered, the one whose plan has the quickest step or, where none gives a plan,
- * the first without padding: diagnostics, dumps, times and saved problems are of that one alone.
- * Where the pipeline stops after a pass, only sizes with the most padding are tried. */
+ * most 1 + MW_TUNED_MEMORY_CORRECTIONS times, and then for up to MW_TUNED_FINALISTS other layouts
+ * that the search for stages estimates at about as much. Where a size is padded, all of this
+ * happens again with less padding (MW_TUNED_MOST_PADDING and those after it) and without. One
+ * attempt is delivered, the one whose plan has the quickest step or, where none gives a plan, the
+ * first without padding: diagnostics, dumps, times and saved problems are of that one alone. Where
+ * the pipeline stops after a pass, only sizes with the most padding are tried. */
 MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags);
 
 #endif

@@ -9,11 +9,11 @@
  * posted it and the one before of its transfer has ended. On their way they share links (flows.h).
  * A step begins on all meshes at once and ends with its last task and message.
  *
- * Against the prediction of the plan: where nothing is random and no messages meet on a link, a
- * plan whose programs receive first and send last has its schedule's timeline, and then the update
- * of the mesh that is done last. Programs that send before their end, or receive after their
- * beginning, take less by what they do in between; a send of what a collective has made may let the
- * program itself take more, as it does in a run.
+ * Against the timeline: where nothing is random and no messages meet on a link, a plan whose
+ * programs receive first and send last has its schedule's timeline, and then the update of the mesh
+ * that is done last. Programs that send before their end, or receive after their beginning, take
+ * less by what they do in between; a send of what a collective has made may let the program itself
+ * take more, as it does in a run. What a plan predicts is a step simulated on its cluster.
  *
  * Not simulated: that collectives within a mesh and messages slow each other or kernels; reading
  * inputs and writing checkpoints within a step.

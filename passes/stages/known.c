@@ -9,6 +9,7 @@ struct MwStageKnown {
     MwKeyMap solved; /* by micro-batches */
     MW_VEC(const MwStageSolved *) list;
     int64_t probe_effort;
+    MwStageFound *found;
 };
 
 MwStageKnown *mw_stage_known_new(MwArena *arena)
@@ -16,6 +17,16 @@ MwStageKnown *mw_stage_known_new(MwArena *arena)
     MwStageKnown *known = MW_NEW(arena, MwStageKnown, 1);
     *known = (MwStageKnown){.arena = arena};
     return known;
+}
+
+MwArena *mw_stage_known_arena(const MwStageKnown *known)
+{
+    return known->arena;
+}
+
+MwStageFound **mw_stage_known_found(MwStageKnown *known)
+{
+    return &known->found;
 }
 
 MwStageSolved *mw_stage_known_of(MwStageKnown *known, int micro_batches)

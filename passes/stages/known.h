@@ -12,6 +12,9 @@
 
 #include <stdint.h>
 
+/* What the last search found (trials.c). */
+typedef struct MwStageFound MwStageFound;
+
 /* With one number of micro-batches. */
 typedef struct {
     MwArena *arena;
@@ -27,6 +30,11 @@ typedef struct {
 typedef struct MwStageKnown MwStageKnown;
 
 MwStageKnown *mw_stage_known_new(MwArena *arena);
+
+MwArena *mw_stage_known_arena(const MwStageKnown *known);
+
+/* Where what the last search found is kept, in the arena of `known`; it is NULL until a search. */
+MwStageFound **mw_stage_known_found(MwStageKnown *known);
 
 /* Lies in the arena of `known`. */
 MwStageSolved *mw_stage_known_of(MwStageKnown *known, int micro_batches);

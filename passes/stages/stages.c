@@ -514,5 +514,9 @@ bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
                                 .memory_bytes = (double)mw_memory_bytes(compilation),
                                 .threads = mw_solve_threads()};
     MwStageTrials trials = mw_stage_trials(&query);
+    if (compilation->takes_next_layout && trials.chosen < 0) {
+        mw_diag_error(diags, mw_span_none(), "no other layout fits the memory");
+        return false;
+    }
     return adopt_trials(compilation, &trials, pins.least_stages, diags);
 }

@@ -30,10 +30,18 @@ typedef struct {
     bool lacks_memory[MW_PIPELINE_COUNT]; /* schedules for which memory does not suffice */
 } RankedBatching;
 
+typedef MW_VEC(MwStageTrial) TrialList;
+
+struct MwStageFound {
+    TrialList trials;
+    MwStageTrials out;
+};
+
 typedef struct {
     const MwStageTrialsQuery *query;
     const MwCompilation *compilation;
     MwArena *arena;
+    MwArena *kept; /* of the layouts, which outlive the compilation where `known` does */
     int devices;
     MwMemoryTarget target; /* of the memory of a device */
     MwStageBatchings batchings;
@@ -44,7 +52,7 @@ typedef struct {
      * memory that it needed, and the part of it that does not depend on their number */
     double one_stage_s, one_stage_bytes, one_stage_kept_bytes;
     int one_stage_micro_batches;
-    MW_VEC(MwStageTrial) trials;
+    TrialList trials;
     MwStageTrials *out;
 } Trials;
 
@@ -73,11 +81,11 @@ static int64_t most_effort(const Trials *t, const MwStageBatching *batching)
 
 /* ---- Trying ---- */
 
-/* Copies the stages to the arena of the compilation, which outlives the models. */
+/* Copies the stages to the arena that outlives the models. */
 static MwStageLayout keep_layout(const Trials *t, MwStageLayout layout)
 {
     layout.stages =
-        mw_arena_dup(t->arena, layout.stages, sizeof *layout.stages * (size_t)layout.stage_count);
+        mw_arena_dup(t->kept, layout.stages, sizeof *layout.stages * (size_t)layout.stage_count);
     return layout;
 }
 
@@ -108,7 +116,7 @@ static void add_trial(Trials *t, MwStageTrial trial)
             *other = trial;
         return;
     }
-    mw_vec_push(t->arena, &t->trials, trial);
+    mw_vec_push(t->kept, &t->trials, trial);
 }
 
 /* The time that the effort which is left takes, if each part of it takes as long as so far. 0: none
@@ -137,7 +145,7 @@ static void show_progress(const Trials *t)
 
 static void add_layout(Trials *t, const MwStageLayout *layout)
 {
-    add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->arena, layout),
+    add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->kept, layout),
                                 .layout = keep_layout(t, *layout),
                                 .fits = layout->needed_bytes <= target_bytes(t),
                                 .needed_bytes = layout->needed_bytes});
@@ -289,7 +297,7 @@ static MwStageReason try_schedule(Trials *t, RankedBatching *ranked, MwPipelineK
                                .chunks = chunks,
                                .stage_count =
                                    meshes ? mw_pipeline_stages(kind, meshes, chunks) : 0};
-        add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->arena, &asked),
+        add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->kept, &asked),
                                     .needed_bytes = answer.needed_bytes});
     }
     mw_arena_free(&scratch);
@@ -529,6 +537,36 @@ static int validate(Trials *t)
     }
 }
 
+/* Takes the best of the trials after those that were taken. */
+static int take_next(Trials *t, MwStageFound *found)
+{
+    t->trials = found->trials;
+    if (found->out.chosen >= 0)
+        t->trials.at[found->out.chosen].is_taken = true;
+    for (int i = 0; i < t->trials.count; i++)
+        if (t->trials.at[i].fits && !t->trials.at[i].is_taken)
+            make_batching(t, mw_stage_batching_of(&t->batchings, &t->trials.at[i].layout));
+    const MwStageValidation validation = {t->compilation, &t->batchings, t->query->memory_bytes,
+                                          t->query->threads};
+    return incumbent(t) ? mw_stage_trials_validate(&validation, t->trials.at, t->trials.count) : -1;
+}
+
+/* Searches, or goes on with what was found. */
+static void choose(Trials *t, MwStageFound *found)
+{
+    MwStageTrials *out = t->out;
+    MwStageBatching *first = &t->batchings.at[0];
+    if (found) {
+        *out = found->out;
+        out->chosen = take_next(t, found);
+    } else if (make_batching(t, first)) {
+        out->kept_bytes = mw_stage_costs_whole(first->costs, false).kept_bytes;
+        search_layouts(t);
+        out->chosen = validate(t);
+        out->leanest = leanest(t);
+    }
+}
+
 MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
 {
     const MwCompilation *compilation = query->compilation;
@@ -542,23 +580,23 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
                     mw_memory_target((int64_t)query->memory_bytes, MW_TUNED_MEMORY_CORRECTIONS),
                 .out = &out};
     t.known = compilation->known ? compilation->known : mw_stage_known_new(compilation->arena);
+    t.kept = mw_stage_known_arena(t.known);
     t.begin_s = mw_clock_s();
     t.begin_effort = mw_stage_known_effort(t.known);
     t.batchings = mw_stage_batchings(compilation);
-    MwStageBatching *first = &t.batchings.at[0];
-    if (make_batching(&t, first)) {
-        out.kept_bytes = mw_stage_costs_whole(first->costs, false).kept_bytes;
-        search_layouts(&t);
-        out.chosen = validate(&t);
-        out.leanest = leanest(&t);
-    }
+    MwStageFound **found = mw_stage_known_found(t.known);
+    choose(&t, compilation->takes_next_layout ? *found : NULL);
     out.needed_bytes = least_excessive_bytes(&t);
     out.trials = t.trials.at;
     out.trial_count = t.trials.count;
+    *found = mw_arena_dup(t.kept, &(MwStageFound){t.trials, out}, sizeof **found);
     if (out.leanest >= 0) {
-        const MwStageLayout *taken = &out.trials[out.chosen >= 0 ? out.chosen : out.leanest].layout;
-        out.staging = mw_stage_layout_staging(
-            t.arena, mw_stage_batching_of(&t.batchings, taken)->costs, taken);
+        const MwStageTrial *taken = &out.trials[out.chosen >= 0 ? out.chosen : out.leanest];
+        MwStageBatching *batching = mw_stage_batching_of(&t.batchings, &taken->layout);
+        make_batching(&t, batching);
+        out.staging = mw_stage_layout_staging(t.arena, batching->costs, &taken->layout);
+        out.staging.name = taken->name;
+        out.staging.step_s = taken->layout.step_s;
     }
     mw_stage_batchings_free(&t.batchings);
     return out;

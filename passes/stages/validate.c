@@ -23,7 +23,8 @@ int mw_stage_trials_best(const MwStageTrial *trials, int count)
 {
     int best = -1;
     for (int i = 0; i < count; i++)
-        if (trials[i].fits && (best < 0 || trials[i].layout.step_s < trials[best].layout.step_s))
+        if (trials[i].fits && !trials[i].is_taken &&
+            (best < 0 || trials[i].layout.step_s < trials[best].layout.step_s))
             best = i;
     return best;
 }

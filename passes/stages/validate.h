@@ -13,6 +13,7 @@ typedef struct {
     MwStageLayout layout; /* without stages: no layout has memory enough */
     bool fits;            /* the memory: by estimate, or as solved if `is_solved` */
     bool is_solved;       /* `needed_bytes` follows from solved stages */
+    bool is_taken;        /* by another compilation: not to be chosen again */
     double needed_bytes;  /* of a device; 0: not known */
 } MwStageTrial;
 
@@ -23,7 +24,8 @@ typedef struct {
     int threads;
 } MwStageValidation;
 
-/* The index of the fastest trial that fits, the first of equals; -1 if none fits. */
+/* The index of the fastest trial that fits and is not taken, the first of equals; -1 if there is
+ * none. */
 int mw_stage_trials_best(const MwStageTrial *trials, int count);
 
 /* Solves the stages of trials, the best trial first, until one fits. Returns its index, or -1.

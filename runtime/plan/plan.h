@@ -362,7 +362,7 @@ typedef struct {
     int rank_count;
     int micro_batches;
     const char *schedule; /* "1f1b", ...; "none" if there is one mesh */
-    double step_s;        /* predicted time of a step: the schedule's timeline, then the update */
+    double step_s;        /* predicted time of a step (codegen/simulate/simulate.h) */
     int64_t device_bytes; /* memory of a device */
     /* of products, convolutions and attention in a step, without recomputation */
     double model_flops;

@@ -185,9 +185,10 @@ static const char *next_best_text(MwArena *arena, const MwPlan *plan)
             (!best || alternative->step_s < best->step_s))
             best = alternative;
     }
-    return best ? mw_arena_printf(arena, "%s: step at least x %.3g", best->name,
-                                  best->step_s / plan->step_s)
-                : NULL;
+    if (!best)
+        return NULL;
+    const char *how = best->step_s < plan->step_s ? "estimated at" : "step at least";
+    return mw_arena_printf(arena, "%s: %s x %.3g", best->name, how, best->step_s / plan->step_s);
 }
 
 void mw_inspect_summary(MwText *text, const MwPlan *plan)

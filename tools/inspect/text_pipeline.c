@@ -23,7 +23,7 @@ static void print_head(MwText *text, const MwInspectPipeline *p)
                    plan->mesh_count, plan->schedule);
     mw_text_printf(text, "  predicted step  %s", mw_seconds_text(text->arena, plan->step_s));
     if (p->drawn)
-        mw_text_printf(text, ": timeline %s, then the update; bubble rate %.4f",
+        mw_text_printf(text, ", simulated; timeline of the schedule %s, bubble rate %.4f",
                        mw_seconds_text(text->arena, p->drawn->timeline->total), p->bubble_rate);
     mw_text_add(text, "\n");
 }
