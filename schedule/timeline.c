@@ -11,6 +11,9 @@ typedef struct {
     const MwStageTimes *times;
     MwTimeline *timeline;
     int *next; /* [mesh_count]: number of tasks of each mesh with known times */
+    double
+        *sent; /* [mesh_count]: when all that a mesh sent has arrived; NULL: its transfers share no
+                     link */
     /* [stage_count * micro_batches]: arrival of a stage's result at the stage that needs it;
      * negative while unknown. */
     double *activations, *gradients;
@@ -33,24 +36,29 @@ static double arrival(const TimelineRun *run, MwTask task, int stage)
     return 0;
 }
 
-/* Records when the result of a task arrives at the next stage: its transfer begins when that of the
- * micro-batch before it, which was sent before, has arrived. arrivals: [micro-batches] of the
- * stage. */
-static void send(const TimelineRun *run, MwTask task, double end, double transfer, double *arrivals)
+/* Records when the result of a task of a mesh arrives at the next stage: its transfer begins when
+ * that of the micro-batch before it, which was sent before, has arrived, and where the mesh has one
+ * link, all that it sent. arrivals: [micro-batches] of the stage. */
+static void send(const TimelineRun *run, int mesh, MwTask task, double end, double transfer,
+                 double *arrivals)
 {
-    const double before = task.micro_batch > 0 ? arrivals[task.micro_batch - 1] : 0;
+    const double before = run->sent              ? run->sent[mesh]
+                          : task.micro_batch > 0 ? arrivals[task.micro_batch - 1]
+                                                 : 0;
     const bool crosses = run->schedule->mesh_count > 1;
     arrivals[task.micro_batch] = crosses ? fmax(end, before) + transfer : end;
+    if (run->sent && transfer > 0)
+        run->sent[mesh] = arrivals[task.micro_batch];
 }
 
-static void send_result(const TimelineRun *run, MwTask task, int stage, double end)
+static void send_result(const TimelineRun *run, int mesh, MwTask task, int stage, double end)
 {
     const MwStageTimes *times = &run->times[stage];
     const int first = stage * run->schedule->micro_batches;
-    if (task.kind == MW_TASK_FORWARD)
-        send(run, task, end, times->to_next, run->activations + first);
-    else if (is_backward(task.kind))
-        send(run, task, end, times->to_previous, run->gradients + first);
+    if (task.kind == MW_TASK_FORWARD && stage + 1 < mw_pipeline_stage_count(run->schedule))
+        send(run, mesh, task, end, times->to_next, run->activations + first);
+    else if (is_backward(task.kind) && stage > 0)
+        send(run, mesh, task, end, times->to_previous, run->gradients + first);
 }
 
 /* Computes the times of as many tasks of a mesh as possible; true if any. */
@@ -70,7 +78,7 @@ static bool advance(TimelineRun *run, int mesh_index)
         double length = run->times[stage].task[task.kind];
         placed->tasks[*next] = (MwTaskTime){start, start + length};
         placed->busy += length;
-        send_result(run, task, stage, start + length);
+        send_result(run, mesh_index, task, stage, start + length);
     }
     return *next > begun;
 }
@@ -97,8 +105,8 @@ static double *unknown(MwArena *arena, int count)
     return at;
 }
 
-MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
-                            const MwStageTimes *times)
+static MwTimeline *timeline_of(MwArena *arena, const MwPipelineSchedule *schedule,
+                               const MwStageTimes *times, bool shares_links)
 {
     const int meshes = schedule->mesh_count;
     const int results = mw_pipeline_stage_count(schedule) * schedule->micro_batches;
@@ -110,6 +118,7 @@ MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
                        times,
                        timeline,
                        MW_NEW(arena, int, meshes),
+                       shares_links ? MW_NEW(arena, double, meshes) : NULL,
                        unknown(arena, results),
                        unknown(arena, results)};
     for (bool moved = true; moved;) {
@@ -121,6 +130,18 @@ MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
         MW_ASSERT(run.next[i] == schedule->meshes[i].task_count);
     sum_up(timeline, schedule);
     return timeline;
+}
+
+MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
+                            const MwStageTimes *times)
+{
+    return timeline_of(arena, schedule, times, false);
+}
+
+MwTimeline *mw_timeline_new_shared(MwArena *arena, const MwPipelineSchedule *schedule,
+                                   const MwStageTimes *times)
+{
+    return timeline_of(arena, schedule, times, true);
 }
 
 MwTimeline *mw_timeline_new_clocks(MwArena *arena, const MwPipelineSchedule *schedule)

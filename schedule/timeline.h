@@ -43,6 +43,11 @@ typedef struct {
 MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
                             const MwStageTimes *times);
 
+/* The same where all that a mesh sends, of whichever stage and in either direction, goes one after
+ * another: over one link. */
+MwTimeline *mw_timeline_new_shared(MwArena *arena, const MwPipelineSchedule *schedule,
+                                   const MwStageTimes *times);
+
 /* The timeline if every task takes 1 and transfers take 0 (a task that does the work of two
  * chunks takes 2): the start of a task is its clock,
  * `total` the number of clocks. */

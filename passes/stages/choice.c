@@ -150,7 +150,7 @@ static bool is_known(void *context, int begin, int end, int submesh)
 /* ---- Cuts ---- */
 
 /* Prices each cut as one between so many devices, of which the first ends at `border`, and as many
- * after them. */
+ * after them. A stage between two others sends activations and gradients over one link. */
 static MwStageCut *cuts_at(const ChoiceSearch *c, int devices, int border)
 {
     const MwStageChoiceQuery *query = c->query;
@@ -168,7 +168,9 @@ static MwStageCut *cuts_at(const ChoiceSearch *c, int devices, int border)
             }
         double back_s = time_s[MW_PHASE_BACKWARD] + time_s[MW_PHASE_BACKWARD_WEIGHT];
         cuts[l].latency = mw_picoseconds((time_s[MW_PHASE_FORWARD] + back_s) / query->chunks);
-        cuts[l].busy = mw_picoseconds(query->chunks * fmax(time_s[MW_PHASE_FORWARD], back_s));
+        const double busy_s = c->stages == 2 ? fmax(time_s[MW_PHASE_FORWARD], back_s)
+                                             : time_s[MW_PHASE_FORWARD] + back_s;
+        cuts[l].busy = mw_picoseconds(query->chunks * busy_s);
     }
     return cuts;
 }

@@ -172,7 +172,7 @@ void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout)
     MwStageTimes *times = MW_NEW(scratch, MwStageTimes, layout->stage_count);
     for (int s = 0; s < layout->stage_count; s++)
         times[s] = times_of(model, layout, s);
-    const MwTimeline *timeline = mw_timeline_new(scratch, schedule, times);
+    const MwTimeline *timeline = mw_timeline_new_shared(scratch, schedule, times);
     layout->step_s = timeline->total + update_s(model, layout);
     layout->ideal_s = timeline->ideal + update_s(model, layout);
     layout->needed_bytes = needed_bytes(layout, schedule);

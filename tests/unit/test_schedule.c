@@ -515,6 +515,30 @@ START_TEST(transfers_between_two_stages_go_one_after_another)
 }
 END_TEST
 
+/* Of three meshes, the one in the middle sends activations to one neighbour and gradients to the
+ * other: 2 transfers of 10 for each micro-batch, from when the first has arrived and run. Of two,
+ * each sends to one. */
+START_TEST(what_a_mesh_sends_may_share_a_link)
+{
+    enum { M = 16 };
+    MwArena *arena = mw_arena_new();
+    for (int p = 2; p <= 3; p++) {
+        const MwPipelineSchedule *schedule =
+            mw_pipeline_schedule_new(arena, MW_PIPELINE_1F1B, p, M, 1);
+        const MwStageTimes *times = times_for(schedule, 1, 1, 0, 10);
+        const double apart = mw_timeline_new(arena, schedule, times)->total;
+        const double shared = mw_timeline_new_shared(arena, schedule, times)->total;
+        if (p == 2) {
+            ck_assert_double_eq(shared, apart);
+        } else {
+            ck_assert_double_ge(shared, 1 + 10 + 1 + 2 * M * 10);
+            ck_assert_double_lt(apart, 1 + 10 + 1 + 2 * M * 10);
+        }
+    }
+    mw_arena_free(&arena);
+}
+END_TEST
+
 START_TEST(chunks_of_one_mesh_need_no_transfer)
 {
     MwArena *arena = mw_arena_new();
@@ -679,6 +703,7 @@ int main(void)
     tcase_add_test(tests, published_profiles_give_the_published_bubbles);
     tcase_add_test(tests, stages_may_take_different_times);
     tcase_add_test(tests, transfers_between_two_stages_go_one_after_another);
+    tcase_add_test(tests, what_a_mesh_sends_may_share_a_link);
     tcase_add_test(tests, chunks_of_one_mesh_need_no_transfer);
     tcase_add_test(tests, clocks_count_tasks);
     tcase_add_loop_test(tests, broken_schedules_are_refused, 0, MW_COUNT(mutations));
