@@ -194,7 +194,7 @@ static int64_t node_count(const Attempt *attempt)
 static bool has_rival(const Finalists *finalists, const Attempt *attempt, double estimated_s)
 {
     const MwStaging *staging = &attempt->compilation.staging;
-    if (!staging->name || node_count(attempt) > MW_TUNED_FINALIST_NODES)
+    if (!staging->name || finalists->count * node_count(attempt) > MW_TUNED_FINALIST_NODES)
         return false;
     for (int i = 0; i < staging->alternative_count; i++) {
         const MwStagingAlternative *rival = &staging->alternatives[i];
