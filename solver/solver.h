@@ -116,9 +116,11 @@ typedef struct MwTables MwTables;
 MwTables *mw_tables_new(MwArena *arena);
 
 /* Seconds that an entry takes, of tables or of sweeps over them, on one core of a server processor
- * of 2024: the solver's seconds of CPU by its counts, of which a dozen solves of stages of a
- * GPT, a mixture of experts and a U-Net took 1.1 to 5 ns. */
-#define MW_SECONDS_OF_ENTRY 1.5e-9
+ * of 2024: the solver's seconds of CPU by its counts. A dozen solves of stages of a GPT, a mixture
+ * of experts and a U-Net took 1.1 to 5 ns; those of stages with little memory, which are all that
+ * meet their limits, the most. With 1.5 ns here a GPT of 15B in two stages of 2x4 (bench/planning)
+ * takes 25 s of CPU for the plan that it gets in 15. */
+#define MW_SECONDS_OF_ENTRY 4.5e-9
 
 /* Work that has been counted (solver/stop.h). */
 typedef struct {
