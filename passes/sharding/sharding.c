@@ -57,6 +57,7 @@ typedef struct {
     const MwFlight *flight;
     int64_t memory_bytes;
     MwIntraProblem *problem; /* NULL: its pins cannot be met */
+    double time_limit_s;     /* 0: none */
     MwCost bound;            /* lower bound of the cost, without a memory limit */
     int64_t needed_bytes;    /* of a device, if the mesh lacks memory; otherwise 0 */
     MwDiags *diags;          /* why the mesh is not possible */
@@ -136,13 +137,11 @@ static MwSharding *reuse_stage(StageAttempt *attempt)
  * accepted the stage by a quick solve. That ends by itself. */
 static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff, double share)
 {
-    const MwCompilation *compilation = attempt->compilation;
     MwArena *arena = attempt->arena;
     MwIntraProblem *problem = attempt->problem;
     MwSolveOptions quick = MW_SHARDING_QUICK;
     MwSolveOptions options = {
-        .time_limit_s =
-            share * compilation->options.solve_time_s / compilation->staging.stage_count,
+        .time_limit_s = share * attempt->time_limit_s,
         .gap = problem->graph->nodes.count > MW_TUNED_LARGE_NODES ? MW_TUNED_LARGE_GAP : 0};
     options.cutoff = quick.cutoff = cutoff;
     MwSharding *reused = cutoff ? NULL : reuse_stage(attempt);
@@ -224,6 +223,7 @@ typedef struct {
     MwMeshList meshes;       /* logical ones */
     MeshAttempt *candidates; /* [meshes.count], by their bounds */
     MeshAttempt *best;       /* NULL: none has a sharding */
+    double stage_limit_s;    /* time limit of a stage; 0: none */
     uint64_t shape;          /* equal for meshes whose stages have graphs of the same shape */
 } Submesh;
 
@@ -234,9 +234,10 @@ static int stage_of(const Submesh *submesh, const MwCompilation *compilation, in
 }
 
 /* Stages on one mesh share its memory. */
-static StageAttempt attempt_of(MwArena *arena, const MwCompilation *compilation, int stage,
+static StageAttempt attempt_of(const Submesh *submesh, const MwCompilation *compilation, int stage,
                                MwMeshShape mesh)
 {
+    MwArena *arena = submesh->arena;
     const MwStaging *staging = &compilation->staging;
     MwFlight *flight = MW_NEW(arena, MwFlight, 1);
     *flight = mw_staging_flight(staging, stage);
@@ -245,6 +246,7 @@ static StageAttempt attempt_of(MwArena *arena, const MwCompilation *compilation,
                           .stage = stage,
                           .graph = compilation->stages[stage].graph,
                           .mesh = mesh,
+                          .time_limit_s = submesh->stage_limit_s,
                           .flight = flight,
                           .memory_bytes =
                               mw_staging_memory_bytes(staging, stage, mw_memory_bytes(compilation)),
@@ -261,7 +263,7 @@ static MeshAttempt start_mesh(const Submesh *submesh, const MwCompilation *compi
                        .shardings = MW_NEW(submesh->arena, MwSharding *, stages)};
     for (int i = 0; i < stages && !out.failed; i++) {
         StageAttempt *attempt = &out.attempts[i];
-        *attempt = attempt_of(submesh->arena, compilation, stage_of(submesh, compilation, i),
+        *attempt = attempt_of(submesh, compilation, stage_of(submesh, compilation, i),
                               submesh->meshes.at[index]);
         build_problem(attempt);
         if (!attempt->problem)
@@ -404,9 +406,14 @@ static void shard_one(void *context, int i)
     shard_submesh(wave->compilation, wave->submeshes.at[i]);
 }
 
-/* Solves the meshes of a wave; false after errors. */
+/* Solves the meshes of a wave, whose stages share the time limit; false after errors. */
 static bool shard_wave(MwCompilation *compilation, Wave *wave, MwDiags *diags)
 {
+    int stages = 0;
+    for (int w = 0; w < wave->submeshes.count; w++)
+        stages += wave->submeshes.at[w]->stage_count;
+    for (int w = 0; w < wave->submeshes.count; w++)
+        wave->submeshes.at[w]->stage_limit_s = compilation->options.solve_time_s / stages;
     mw_parallel(mw_solve_threads(), wave->submeshes.count, shard_one, wave);
     for (int w = 0; w < wave->submeshes.count; w++) {
         const Submesh *submesh = wave->submeshes.at[w];
