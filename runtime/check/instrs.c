@@ -44,6 +44,20 @@ static void check_aliases(const MwCheck *check, const MwPlanInstr *instr)
     }
 }
 
+/* The processors of the host run kernels, zero and copy; only a copy reaches both memories. */
+static void check_sides(const MwCheck *check, const MwPlanInstr *instr)
+{
+    int on_host = 0;
+    const bool copies = instr->kind == MW_INSTR_ROUTINE && instr->target == MW_ROUTINE_COPY;
+    const bool zeroes = instr->kind == MW_INSTR_ROUTINE && instr->target == MW_ROUTINE_ZERO;
+    for (int i = 0; i < instr->operand_count; i++)
+        on_host += mw_plan_is_on_host(check->mesh, buffer_of(check, instr, i));
+    if (on_host && !copies && !zeroes && instr->kind != MW_INSTR_KERNEL)
+        mw_check_error(check, "it has operands on the host, which only kernels and copies have");
+    else if (on_host && on_host < instr->operand_count && !copies)
+        mw_check_error(check, "it has operands on the device and on the host");
+}
+
 /* False after an error; what follows may use the operands then. */
 static bool check_operands(const MwCheck *check, const MwPlanInstr *instr)
 {
@@ -57,6 +71,7 @@ static bool check_operands(const MwCheck *check, const MwPlanInstr *instr)
         }
     }
     check_aliases(check, instr);
+    check_sides(check, instr);
     return true;
 }
 

@@ -98,6 +98,11 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     executor->memory = transport->table->alloc_arena(transport, device, mesh->arena_bytes, fault);
     if (!executor->memory)
         return NULL;
+    if (mesh->has_host) {
+        executor->host = device->table->alloc_kept(device, mesh->host_bytes, fault);
+        if (!executor->host)
+            return NULL;
+    }
     executor->endpoints =
         mw_endpoints_new(arena, plan, mesh, device, transport, executor->memory, fault);
     if (!executor->endpoints || !mw_executor_alloc_data(executor, arena, fault) ||
@@ -112,12 +117,22 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     return executor;
 }
 
+/* What the steps of an executor beside another change, and where it lies. */
+static MwSavedWeights save_places(MwArena *arena, const MwExecutor *beside)
+{
+    const MwPlanMesh *mesh = beside->mesh;
+    void **at = MW_NEW(arena, void *, mesh->weight_count);
+    for (int i = 0; i < mesh->weight_count; i++)
+        at[i] = mw_executor_buffer(beside, mesh->weights[i].buffer);
+    return mw_saved_weights(arena, mesh, at);
+}
+
 MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const MwPlan *plan,
                                MwFault *fault)
 {
     MwExecutor *beside = mw_arena_dup(arena, executor, sizeof *executor);
     const MwPlanMesh *mesh = mw_plan_mesh_of_rank(plan, executor->transport->rank);
-    MW_ASSERT(mesh->arena_bytes == executor->mesh->arena_bytes);
+    MW_ASSERT(mw_plan_mesh_end(mesh) == mw_plan_mesh_end(executor->mesh));
     beside->plan = plan;
     beside->mesh = mesh;
     beside->beside = executor;
@@ -131,7 +146,7 @@ MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const
     const int64_t slot_bytes = mw_executor_place_data(beside, arena);
     MW_ASSERT(slot_bytes <= executor->host_slot_bytes || !executor->host_slots);
     make_labels(beside, arena);
-    beside->saved = mw_saved_weights(arena, mesh, beside->memory);
+    beside->saved = save_places(arena, beside);
     return beside;
 }
 

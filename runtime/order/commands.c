@@ -117,13 +117,13 @@ static void access_slot(Builder *b, int buffer, int micro_batch, bool writes)
 
 static void access_arena(Builder *b)
 {
-    mw_hazard_ops_access(b->arena, &b->ops, (MwByteAccess){0, b->mesh->arena_bytes, true});
+    mw_hazard_ops_access(b->arena, &b->ops, (MwByteAccess){0, mw_plan_mesh_end(b->mesh), true});
 }
 
-/* What waits for other ranks, by a byte behind the arena. */
+/* What waits for other ranks, by a byte behind all offsets. */
 static void access_ranks(Builder *b)
 {
-    const int64_t at = b->mesh->arena_bytes;
+    const int64_t at = mw_plan_mesh_end(b->mesh);
     mw_hazard_ops_access(b->arena, &b->ops, (MwByteAccess){at, at + 1, true});
 }
 

@@ -200,6 +200,7 @@ static const MwPlanField mesh_fields[] = {
     FIELD("shape", shape, shape),
     FIELD("first_rank", count, first_rank),
     FIELD("arena_bytes", size, arena_bytes),
+    FIELD("host_bytes", size, host_bytes, PRESENT(has_host)),
     FIELD("flops_per_s", number, flops_per_s, PRESENT(has_ceilings)),
     FIELD("bytes_per_s", number, bytes_per_s, PRESENT(has_ceilings)),
 };

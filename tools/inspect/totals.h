@@ -9,8 +9,9 @@
 /* Sums over one mesh. */
 typedef struct {
     int64_t weight_bytes, state_bytes, input_bytes, other_bytes; /* of the arena, per device */
-    int64_t communicated_bytes;                                  /* per device and step */
-    int collective_count;                                        /* per step */
+    int64_t kept_bytes;         /* weights and states on the host, per device */
+    int64_t communicated_bytes; /* per device and step */
+    int collective_count;       /* per step */
 } MwInspectTotals;
 
 MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh);
