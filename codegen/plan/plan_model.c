@@ -3,7 +3,8 @@
  * the passes chose for the memory that there is may need more: then they choose again for less.
  * Excesses that the passes find themselves are final: for less memory there is no more to choose
  * from. Then other layouts are planned that may be quicker. Around both is another loop, over how
- * much padding sizes may have. */
+ * much padding sizes may have; and where nothing fits, all of it once more with the states of
+ * optimizers on the host. */
 #include "codegen/plan/plan_model.h"
 
 #include "codegen/plan/build.h"
@@ -303,9 +304,39 @@ static Planned plan_best(MwArena *arena, const MwPlanRequest *request)
     return best;
 }
 
+/* Whether memory is what an attempt lacks, and states of optimizers could be kept on the host, of
+ * which nobody says anything. */
+static bool may_offload(const MwPlanRequest *request, const Attempt *attempt)
+{
+    const MwGraph *graph = request->graph;
+    bool may = !attempt->plan && attempt->compilation.excess.kind != MW_EXCESS_NONE &&
+               !request->options->has_offload && request->cluster->host.memory_bytes > 0 &&
+               graph->trains.count > 0;
+    for (int i = 0; i < graph->trains.count; i++)
+        may &= graph->trains.at[i].offload == MW_OFFLOAD_NONE;
+    return may;
+}
+
+/* Plans with the states on the host, where that alone makes a plan fit. */
+static void offload(MwArena *arena, const MwPlanRequest *request, Planned *planned)
+{
+    MwCompileOptions options = *request->options;
+    options.has_offload = true;
+    options.offload = MW_OFFLOAD_STATES;
+    MwPlanRequest with_states = *request;
+    with_states.options = &options;
+    Planned other = plan_best(arena, &with_states);
+    const int attempts = planned->attempts + other.attempts;
+    if (other.attempt->plan || other.attempt->is_wrong)
+        *planned = other;
+    planned->attempts = attempts;
+}
+
 MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags)
 {
-    const Planned planned = plan_best(arena, request);
+    Planned planned = plan_best(arena, request);
+    if (may_offload(request, planned.attempt))
+        offload(arena, request, &planned);
     const Attempt *delivered = planned.attempt;
     MwPlanResult result = {.attempts = planned.attempts,
                            .excess = delivered->compilation.excess,
