@@ -157,12 +157,13 @@ static MwKernelCall lower_kernel(const Builder *b, MwStageBuilder *s, MwLower *l
 {
     MwArena *scratch = mw_arena_new();
     MwKernelDef *kernel = mw_lower_unit(lower, unit, scratch);
-    const int64_t bytes = b->pool->printer->scratch_bytes(scratch, kernel);
+    const bool on_host = s->units->units.at[unit].on_host;
+    const int64_t bytes = mw_kernel_pool_printer(b->pool, on_host)->scratch_bytes(scratch, kernel);
     if (bytes)
         mw_kernel_add_scratch(
             kernel, mw_storage_add_scratch(&s->storage, s->units, unit, bytes, kernel->is_flat),
             bytes);
-    const MwKernelCall call = mw_kernel_pool_call(b->pool, kernel);
+    const MwKernelCall call = mw_kernel_pool_call(b->pool, kernel, on_host);
     mw_arena_free(&scratch);
     return call;
 }

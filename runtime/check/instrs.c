@@ -140,9 +140,19 @@ static bool check_counts(const MwCheck *check, const MwPlanInstr *instr, int ope
     return false;
 }
 
+/* Whether the processors of the host run the call, where devices are others. */
+static bool is_of_host(const MwCheck *check, const MwPlanInstr *instr)
+{
+    return strcmp(check->plan->backend, mw_backend_info(MW_BACKEND_cpu)->name) != 0 &&
+           instr->operand_count > 0 && mw_plan_is_on_host(check->mesh, buffer_of(check, instr, 0));
+}
+
 static void check_kernel(const MwCheck *check, const MwPlanInstr *instr)
 {
     const MwPlanKernel *kernel = &check->plan->kernels[instr->target];
+    if (kernel->on_host != is_of_host(check, instr))
+        mw_check_error(check, "its operands are on the %s, and the kernel is not",
+                       kernel->on_host ? "device" : "host");
     const int sets = (int)mw_max(mw_plan_instr_sets(check->plan, instr), 1);
     check_counts(check, instr, sets * kernel->operand_count, sets * kernel->arg_count);
 }

@@ -296,6 +296,18 @@ static bool run_copy(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
     return cuda_copy(device, call->operands[1], call->operands[0], call->args[0].i, fault);
 }
 
+/* Runs a kernel of the host, when the GPU has done what was queued before: its operands were copied
+ * then. */
+static bool run_on_host(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    if (!cuda_synchronize(device, fault))
+        return false;
+    cuda->kernels[call->instr->target](call->operands, call->args,
+                                       mw_plan_instr_sets(cuda->plan, call->instr), NULL);
+    return true;
+}
+
 /* Launches a kernel. cudaGetLastError may also report an error of an earlier call. */
 static bool run_kernel(const Cuda *cuda, const MwDeviceCall *call, MwFault *fault)
 {
@@ -365,6 +377,8 @@ static bool limit_lead(Cuda *cuda, int calls, MwFault *fault)
 static bool cuda_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
+    if (call->instr->kind == MW_INSTR_KERNEL && cuda->plan->kernels[call->instr->target].on_host)
+        return run_on_host(device, call, fault);
     if (!quiesce(cuda, fault) || !limit_lead(cuda, 1, fault))
         return false;
     return call->instr->kind == MW_INSTR_KERNEL ? run_kernel(cuda, call, fault)

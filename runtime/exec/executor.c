@@ -46,12 +46,12 @@ static bool make_commands(MwExecutor *executor, MwArena *arena, bool has_graphs,
            device->table->make_events(device, arena, executor->commands.event_count, fault);
 }
 
-/* True if work can be captured: what the host gives and takes lies where the device reaches it,
- * collectives need no host, and instructions are not timed. */
+/* True if work can be captured: what the host gives and takes lies where the device reaches it, the
+ * host computes nothing in between, collectives need no host, and instructions are not timed. */
 static bool can_capture(const MwExecutor *executor)
 {
     return executor->device->table->begin_capture && executor->host_slots &&
-           executor->transport->is_queued && !executor->trace;
+           executor->transport->is_queued && !executor->trace && !executor->mesh->has_host;
 }
 
 static void make_graphs(MwExecutor *executor, MwArena *arena)
@@ -207,6 +207,18 @@ static int shifted_block(const MwExecutor *executor, const MwPlanArg *arg)
     return mw_mesh_block(shape, arg->axes, coordinate);
 }
 
+static const MwPlanInstr *instr_of(const MwExecutor *executor, const InstrRun *at)
+{
+    return &executor->mesh->programs[at->task->program].instrs[at->instr];
+}
+
+/* Whether the instruction is a kernel that the host's processors run. */
+static bool is_on_host(const MwExecutor *executor, const InstrRun *at)
+{
+    const MwPlanInstr *instr = instr_of(executor, at);
+    return instr->kind == MW_INSTR_KERNEL && executor->plan->kernels[instr->target].on_host;
+}
+
 static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, const InstrRun *at)
 {
     const MwMeshShape *shape = &executor->mesh->shape;
@@ -222,8 +234,9 @@ static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, c
     case MW_ARG_SHIFTED:
         return (MwKernelArg){.i = shifted_block(executor, arg) * arg->block_stride};
     case MW_ARG_STEP:
-        return executor->device->step ? (MwKernelArg){.at = executor->device->step}
-                                      : (MwKernelArg){.i = executor->kernel_step};
+        return executor->device->step && !is_on_host(executor, at)
+                   ? (MwKernelArg){.at = executor->device->step}
+                   : (MwKernelArg){.i = executor->kernel_step};
     case MW_ARG_SEED:
         return (MwKernelArg){.i = (int64_t)executor->seed};
     }
@@ -238,11 +251,6 @@ static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr,
             mw_exchange_of_part(instr, i, executor->operands[2 * i], executor->operands[2 * i + 1]);
     return executor->transport->table->exchange(executor->transport, executor->device,
                                                 executor->parts, parts, fault);
-}
-
-static const MwPlanInstr *instr_of(const MwExecutor *executor, const InstrRun *at)
-{
-    return &executor->mesh->programs[at->task->program].instrs[at->instr];
 }
 
 static void set_operands(const MwExecutor *executor, const InstrRun *at)

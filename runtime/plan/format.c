@@ -238,10 +238,9 @@ static const MwPlanRecord command_record = RECORD("command", command_fields, PAR
 
 #define OWNER MwPlanKernel
 static const MwPlanField kernel_fields[] = {
-    FIELD("name", string, name),
-    FIELD("operands", count, operand_count),
-    FIELD("args", count, arg_count),
-    FIELD("sets", flag, takes_sets),
+    FIELD("name", string, name),     FIELD("operands", count, operand_count),
+    FIELD("args", count, arg_count), FIELD("sets", flag, takes_sets),
+    FIELD("host", flag, on_host),
 };
 static const MwPlanRecord kernel_record = RECORD("kernel", kernel_fields);
 #undef OWNER

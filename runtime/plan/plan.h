@@ -322,7 +322,15 @@ typedef struct {
     const char *name;
     int operand_count, arg_count; /* of one set */
     bool takes_sets;              /* one call runs on any number of sets */
+    /* the processors of the host run it, where those of the devices are others: it is of the part
+     * of the source that is C (MW_KERNEL_HOST_MACRO) */
+    bool on_host;
 } MwPlanKernel;
+
+/* Where some kernels run on the host and others on a GPU, the source is two: CUDA C or, behind this
+ * line, C for the host. The table is in the former, and has the functions of the latter. */
+#define MW_KERNEL_HOST_MACRO "MW_HOST_KERNELS"
+#define MW_KERNEL_HOST_LINE "#define " MW_KERNEL_HOST_MACRO "\n"
 
 /* A tensor that goes from one mesh to another each time the program with its send runs. */
 typedef struct {

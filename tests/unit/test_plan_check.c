@@ -94,6 +94,7 @@ BREAK(output_on_host, keep_on_host(good, SAMPLE_PRED))
 BREAK(metric_on_host, keep_on_host(good, SAMPLE_LOSS))
 BREAK(accumulator_on_host, keep_on_host(good, SAMPLE_G))
 BREAK(kernel_on_both, keep_on_host(good, SAMPLE_DIFF))
+BREAK(kernel_of_host, good->plan->kernels[0].on_host = true)
 BREAK(collective_on_host, keep_on_host(good, SAMPLE_G);
       good->mesh->weights[1].reset_each_step = false)
 BREAK(input_nowhere, good->mesh->inputs[0].buffer = 99)
@@ -361,6 +362,7 @@ static const struct {
     {metric_on_host, "metric 'loss' is in buffer 7, which is on the host"},
     {accumulator_on_host, "weight 'w.grad' is in buffer 1, which is on the host"},
     {kernel_on_both, "it has operands on the device and on the host"},
+    {kernel_of_host, "its operands are on the device, and the kernel is not"},
     {collective_on_host, "it has operands on the host, which only kernels and copies have"},
     {input_nowhere, "mesh 0: input 'x' is in buffer 99"},
     {input_spec, "input 'x': f32[8, 4] cannot be split as [S1, R]"},
