@@ -41,6 +41,38 @@ bool *mw_on_host(MwArena *arena, const MwGraph *graph)
     return on_host;
 }
 
+/* The weight of which what becomes `value` is a copy; no value: of none. weight_of: [values] the
+ * weight of which that is the new value. */
+static MwValueId copied_weight(const MwGraph *graph, MwValueId value, const MwValueId *weight_of)
+{
+    bool comes_back = false;
+    for (;;) {
+        const MwNode *node = mw_value_node(graph, value);
+        if (node->op != MW_OP_TO_DEVICE && node->op != MW_OP_CAST && node->op != MW_OP_IDENTITY)
+            return mw_no_value();
+        comes_back |= node->op == MW_OP_TO_DEVICE;
+        value = node->operands[0];
+        if (comes_back && mw_has_value(weight_of[value.index]))
+            return weight_of[value.index];
+    }
+}
+
+MwValueId *mw_host_weights(MwArena *arena, const MwGraph *graph)
+{
+    MwValueId *weight_of = MW_NEW(arena, MwValueId, graph->values.count);
+    MwValueId *copied = MW_NEW(arena, MwValueId, graph->values.count);
+    for (int v = 0; v < graph->values.count; v++)
+        weight_of[v] = copied[v] = mw_no_value();
+    for (int i = 0; i < graph->assigns.count; i++)
+        if (mw_value_node(graph, graph->assigns.at[i].target)->op == MW_OP_WEIGHT)
+            weight_of[graph->assigns.at[i].value.index] = graph->assigns.at[i].target;
+    for (int i = 0; i < graph->assigns.count; i++)
+        if (mw_value_node(graph, graph->assigns.at[i].target)->op == MW_OP_STATE)
+            copied[graph->assigns.at[i].target.index] =
+                copied_weight(graph, graph->assigns.at[i].value, weight_of);
+    return copied;
+}
+
 bool mw_host_ignores(const MwGraph *graph, MwValueId operand)
 {
     return mw_op_is_generator(mw_value_node(graph, operand)->op);

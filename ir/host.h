@@ -14,6 +14,10 @@
 /* [values] in `arena`. */
 bool *mw_on_host(MwArena *arena, const MwGraph *graph);
 
+/* [values] in `arena`: the weight on the host of which a state on the device is a copy, which steps
+ * set with it; no value: it is none. */
+MwValueId *mw_host_weights(MwArena *arena, const MwGraph *graph);
+
 /* Whether the operand of a node lies in no memory, neither here nor there. */
 bool mw_host_ignores(const MwGraph *graph, MwValueId operand);
 

@@ -121,7 +121,11 @@ typedef enum {
     MW_OPTIMIZER_COUNT
 } MwOptimizer; /* facts: ir/optimizer.h */
 /* What a train statement keeps in the memory of the host. */
-typedef enum { MW_OFFLOAD_NONE, MW_OFFLOAD_STATES } MwOffload;
+typedef enum {
+    MW_OFFLOAD_NONE,
+    MW_OFFLOAD_STATES, /* states of the optimizer */
+    MW_OFFLOAD_WEIGHTS /* and weights, of which the device has copies */
+} MwOffload;
 typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } MwRateSchedule;
 
 /* Glob patterns of names of weights: `*` is any text, `?` any letter. */

@@ -17,7 +17,7 @@ static const char *const schedule_names[] = {[MW_SCHEDULE_CONSTANT] = "constant"
                                              [MW_SCHEDULE_LINEAR] = "linear",
                                              [MW_SCHEDULE_COSINE] = "cosine"};
 static const char *const offload_names[] = {
-    [MW_OFFLOAD_NONE] = "none", [MW_OFFLOAD_STATES] = "states"};
+    [MW_OFFLOAD_NONE] = "none", [MW_OFFLOAD_STATES] = "states", [MW_OFFLOAD_WEIGHTS] = "weights"};
 
 /* Index of `name`; -1 if it is not in `names`. */
 static int find_name(const char *const *names, int count, const char *name)

@@ -99,7 +99,7 @@ static const struct argp_option plan_options[] = {
     {"remat", OPTION_REMAT, "all|none", 0,
      "Layers whose values the backward makes again instead of keeping them (as memory asks)",
      GROUP_PLAN},
-    {"offload", OPTION_OFFLOAD, "states|none", 0,
+    {"offload", OPTION_OFFLOAD, "states|weights|none", 0,
      "What is kept in the memory of the host and updated there (as the train statements say)",
      GROUP_PLAN},
     {"micro-batches", OPTION_MICRO_BATCHES, "N", 0, "Cut the batch into N equal parts", GROUP_PLAN},
@@ -288,7 +288,7 @@ static error_t parse_pipeline_option(MwCompileOptions *compile, int key, char *a
         return 0;
     case OPTION_OFFLOAD:
         if (!mw_offload_parse(arg, &compile->offload))
-            argp_error(state, "what is on the host is states or none, not '%s'", arg);
+            argp_error(state, "what is on the host is states, weights or none, not '%s'", arg);
         compile->has_offload = true;
         return 0;
     case OPTION_REMAT:

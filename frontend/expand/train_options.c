@@ -271,7 +271,7 @@ static MwOffload read_offload(Reader *reader)
         return offload;
     MwTerm term = reader->call->given[k].term;
     if (term.kind != MW_TERM_TEXT || !mw_offload_parse(term.text, &offload))
-        read_error(reader, k, "none or states");
+        read_error(reader, k, "none, states or weights");
     return offload;
 }
 

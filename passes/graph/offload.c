@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Offload: keeps states of optimizers in the memory of the host, where the host's processors
- * update them (Ren et al., "ZeRO-Offload: Democratizing Billion-Scale Model Training", USENIX ATC
- * 2021).
+/* Offload: keeps states of optimizers, and weights, in the memory of the host, where the host's
+ * processors update them (Ren et al., "ZeRO-Offload: Democratizing Billion-Scale Model Training",
+ * USENIX ATC 2021).
  *
- * In:  a graph with its update, and train statements that say `offload = states`, or an option that
- *      says so for all of them.
+ * In:  a graph with its update, and train statements that say `offload = states` or `weights`, or
+ *      an option that says so for all of them.
  * Out: the same graph with to_host and to_device. The states of the weights of such a statement are
  *      on the host, and with them the element-wise operators between their old and new values, and
  *      those that these alone take results of (ir/host.h). What else they take is copied there,
  *      such as gradients, weights and rates, and what leaves them is copied back, such as new
  *      weights. Products run on the device, and sums end there.
+ *      With `weights` the weights themselves are on the host too, in f32, and the device has a
+ *      state W.TYPE for each: a copy in the type that the model casts the weight to, if it does,
+ *      which steps set with the weight. So a step copies the gradient there and the new weight
+ *      back, in that type. A weight that several layers use stays on the device.
  * Invariant: values are the same, up to how a compiler rounds what it fuses.
  *
  * Weights none of whose states has MW_TUNED_OFFLOAD_ELEMENTS keep them on the device, since copies
@@ -24,11 +28,17 @@
 
 #include <string.h>
 
-/* Tables by value of the new graph have room for the values of the old one, each with a copy there
- * and one back. */
+/* Values of the new graph for one of the old: itself, a copy there and one back, and of a weight
+ * its copy on the device, in another type and back. */
+enum { MOST_FORMS = 6 };
+
 typedef struct {
     MwRewrite rewrite;
-    bool *is_kept;           /* [values of from] states that go to the host */
+    bool *is_kept; /* [values of from] states and weights that go to the host */
+    /* [values of from] the type of the copy that the device has of a weight on the host;
+     * MW_TYPE_COUNT: it is none */
+    MwType *copy_type;
+    MwValueId *copy;         /* [values of from] that copy, of to */
     bool *runs_there;        /* [nodes of from] the processors of the host run it */
     bool *on_host;           /* [values of to] */
     MwValueId *there, *back; /* [values of to] its copy on the host, or on the device; no value */
@@ -65,10 +75,57 @@ static MwValueId may_keep(const MwGraph *graph, const MwAssign *assign)
     return may ? weight : mw_no_value();
 }
 
-/* [values] the states that go to the host: all of a weight, or none. */
-static bool *find_kept(const MwGraph *graph)
+/* The uses of a weight before the update. */
+typedef struct {
+    int count, layer; /* -1: they are in several layers */
+    MwType type;      /* that all of them cast it to, one of 16 bits; else its own */
+} Uses;
+
+static void note_use(const MwGraph *graph, const MwNode *user, MwValueId weight, Uses *uses)
 {
-    bool *is_kept = MW_NEW(graph->arena, bool, graph->values.count);
+    const MwType own = mw_value_tensor(graph, weight)->type;
+    const MwType result = graph->values.at[user->first_result].tensor.type;
+    const MwType type = user->op == MW_OP_CAST && mw_type_is_half(result) ? result : own;
+    const int layer = mw_value_node(graph, weight)->origin.layer;
+    uses->type = uses->count == 0 || uses->type == type ? type : own;
+    uses->layer = user->origin.layer == (uses->count ? uses->layer : layer) ? layer : -1;
+    uses->count++;
+}
+
+/* [values] of weights. */
+static Uses *find_uses(const MwGraph *graph)
+{
+    Uses *uses = MW_NEW(graph->arena, Uses, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        for (int k = 0; k < node->operand_count && node->phase != MW_PHASE_UPDATE; k++)
+            if (mw_value_node(graph, node->operands[k])->op == MW_OP_WEIGHT)
+                note_use(graph, node, node->operands[k], &uses[node->operands[k].index]);
+    }
+    return uses;
+}
+
+/* Has the weight of which states are kept go with them, if its statement says so, and it is of one
+ * layer: else stages would share the copy on the device, which has one place alone. */
+static void keep_weight(Offload *o, const MwAssign *assign, const Uses *uses)
+{
+    const MwGraph *graph = o->rewrite.from;
+    const char *name = mw_value(graph, assign->target)->name;
+    const MwTrain *train = mw_train_of(graph, name);
+    if (!train || train->offload != MW_OFFLOAD_WEIGHTS)
+        return;
+    if (uses->count == 0 || uses->layer < 0)
+        return;
+    o->is_kept[assign->target.index] = true;
+    o->copy_type[assign->target.index] = uses->type;
+}
+
+/* The states that go to the host, all of a weight or none, and the weights. */
+static void find_kept(Offload *o)
+{
+    const MwGraph *graph = o->rewrite.from;
+    bool *is_kept = o->is_kept;
+    const Uses *uses = find_uses(graph);
     int64_t *most = MW_NEW(graph->arena, int64_t, graph->values.count); /* elements of a state */
     for (int i = 0; i < graph->assigns.count; i++) {
         const MwValueId weight = may_keep(graph, &graph->assigns.at[i]);
@@ -86,7 +143,9 @@ static bool *find_kept(const MwGraph *graph)
         for (int k = 0; k < graph->nodes.at[n].operand_count; k++)
             if (graph->nodes.at[n].phase != MW_PHASE_UPDATE)
                 is_kept[graph->nodes.at[n].operands[k].index] = false;
-    return is_kept;
+    for (int i = 0; i < graph->assigns.count; i++)
+        if (most[graph->assigns.at[i].target.index] >= MW_TUNED_OFFLOAD_ELEMENTS)
+            keep_weight(o, &graph->assigns.at[i], &uses[graph->assigns.at[i].target.index]);
 }
 
 /* ---- Which nodes ---- */
@@ -110,6 +169,17 @@ static bool sums(const MwNode *node)
     return mw_op_info(node->op)->lowering == MW_LOWER_REDUCE && !mw_node_int(node, MW_ATTR_KEEP);
 }
 
+/* Whether the node takes what the device computes in the update by other than light nodes. */
+static bool takes_heavy(const MwGraph *graph, const MwNode *node)
+{
+    for (int k = 0; k < node->operand_count; k++) {
+        const MwNode *maker = mw_value_node(graph, node->operands[k]);
+        if (maker->phase == MW_PHASE_UPDATE && maker->operand_count > 0 && !is_light(maker))
+            return true;
+    }
+    return false;
+}
+
 /* [nodes] from which new values of kept states depend, through nodes that may run on the host. */
 static bool *find_leading(const Offload *o)
 {
@@ -120,7 +190,7 @@ static bool *find_leading(const Offload *o)
             leads[mw_value(graph, graph->assigns.at[i].value)->node.index] = true;
     for (int n = graph->nodes.count - 1; n >= 0; n--) {
         const MwNode *node = &graph->nodes.at[n];
-        leads[n] &= is_light(node);
+        leads[n] &= is_light(node) && !takes_heavy(graph, node);
         for (int k = 0; k < node->operand_count && leads[n]; k++)
             leads[mw_value(graph, node->operands[k])->node.index] = true;
     }
@@ -206,8 +276,45 @@ static MwValueId on_device(Offload *o, MwValueId value)
     return o->on_host[value.index] ? copied(o, MW_OP_TO_DEVICE, o->back, value) : value;
 }
 
+/* Adds the copy that the device has of a weight on the host: a state of its type, which steps set
+ * with the weight. */
+static void add_copy(Offload *o, MwValueId weight)
+{
+    MwGraph *to = o->rewrite.to;
+    const MwValueId value = o->rewrite.value[weight.index];
+    MwTensor tensor = *mw_value_tensor(to, value);
+    const MwNode *node = mw_value_node(to, value);
+    tensor.type = o->copy_type[weight.index];
+    const MwNodeSpec spec = {.op = MW_OP_STATE,
+                             .attrs = node->attrs,
+                             .attr_count = node->attr_count,
+                             .given = &tensor,
+                             .name = mw_arena_printf(to->arena, "%s.%s", mw_value(to, value)->name,
+                                                     mw_type_name(tensor.type))};
+    o->copy[weight.index] = mw_node_result(to, mw_build_node(to, &spec), 0);
+    if (tensor.type == mw_value_tensor(to, value)->type)
+        o->back[value.index] = o->copy[weight.index];
+}
+
+/* The copy on the device that the node casts a weight on the host to; no value: it does not. */
+static MwValueId cast_copy(const Offload *o, const MwNode *node)
+{
+    const MwGraph *graph = o->rewrite.from;
+    if (node->op != MW_OP_CAST || node->phase == MW_PHASE_UPDATE)
+        return mw_no_value();
+    const MwValueId copy = o->copy[node->operands[0].index];
+    const MwType type = graph->values.at[node->first_result].tensor.type;
+    const bool is_it = mw_has_value(copy) && mw_value_tensor(o->rewrite.to, copy)->type == type;
+    return is_it ? copy : mw_no_value();
+}
+
 static void add_node(Offload *o, const MwNode *node)
 {
+    const MwValueId cast = cast_copy(o, node);
+    if (mw_has_value(cast)) {
+        o->rewrite.value[node->first_result] = cast;
+        return;
+    }
     const bool there = o->runs_there[node - o->rewrite.from->nodes.at];
     mw_rewrite_at(&o->rewrite, node);
     MwValueId *operands = mw_rewrite_operands(&o->rewrite, node);
@@ -219,6 +326,25 @@ static void add_node(Offload *o, const MwNode *node)
         o->on_host[result->index] = there || o->is_kept[node->first_result + k];
         if (there && sums(node))
             *result = on_device(o, *result);
+        if (o->copy_type[node->first_result + k] != MW_TYPE_COUNT)
+            add_copy(o, (MwValueId){node->first_result + k});
+    }
+}
+
+/* The copy on the device of a weight follows it. */
+static void assign_copies(Offload *o)
+{
+    MwGraph *to = o->rewrite.to;
+    const MwGraph *from = o->rewrite.from;
+    for (int i = 0; i < from->assigns.count; i++) {
+        const MwValueId copy = o->copy[from->assigns.at[i].target.index];
+        if (!mw_has_value(copy))
+            continue;
+        const MwValueId value = to->assigns.at[i].value;
+        mw_rewrite_at(&o->rewrite, mw_value_node(to, value));
+        const MwValueId cast = mw_build_cast(to, value, mw_value_tensor(to, copy)->type);
+        o->on_host[cast.index] = true;
+        mw_vec_push(to->arena, &to->assigns, ((MwAssign){copy, on_device(o, cast)}));
     }
 }
 
@@ -233,6 +359,7 @@ static void finish(Offload *o)
         assign->value = o->on_host[assign->target.index] ? on_host(o, assign->value)
                                                          : on_device(o, assign->value);
     }
+    assign_copies(o);
     for (int i = 0; i < to->outputs.count; i++) {
         mw_rewrite_at(&o->rewrite, mw_value_node(to, to->outputs.at[i].value));
         to->outputs.at[i].value = on_device(o, to->outputs.at[i].value);
@@ -243,17 +370,28 @@ static void finish(Offload *o)
     }
 }
 
-static MwGraph *offloaded(const MwGraph *graph, bool *is_kept)
+/* [count] no values. */
+static MwValueId *no_values(MwArena *arena, int count)
 {
-    const int most = 3 * graph->values.count;
+    MwValueId *values = MW_NEW(arena, MwValueId, count);
+    memset(values, -1, sizeof *values * (size_t)count);
+    return values;
+}
+
+static MwGraph *offloaded(const MwGraph *graph)
+{
+    const int values = graph->values.count, most = MOST_FORMS * values;
     Offload o = {.rewrite = mw_rewrite_begin(graph),
-                 .is_kept = is_kept,
+                 .is_kept = MW_NEW(graph->arena, bool, values),
+                 .copy_type = MW_NEW(graph->arena, MwType, values),
+                 .copy = no_values(graph->arena, values),
                  .runs_there = MW_NEW(graph->arena, bool, graph->nodes.count),
                  .on_host = MW_NEW(graph->arena, bool, most),
-                 .there = MW_NEW(graph->arena, MwValueId, most),
-                 .back = MW_NEW(graph->arena, MwValueId, most)};
-    memset(o.there, -1, sizeof *o.there * (size_t)most);
-    memset(o.back, -1, sizeof *o.back * (size_t)most);
+                 .there = no_values(graph->arena, most),
+                 .back = no_values(graph->arena, most)};
+    for (int v = 0; v < values; v++)
+        o.copy_type[v] = MW_TYPE_COUNT;
+    find_kept(&o);
     follow_states(&o);
     lead_to_states(&o);
     for (int n = 0; n < graph->nodes.count; n++)
@@ -284,6 +422,6 @@ bool mw_pass_offload(MwCompilation *compilation, MwDiags *diags)
         mw_diag_note(diags, mw_span_none(), "a section 'host' of the cluster file does");
         return false;
     }
-    compilation->graph = offloaded(graph, find_kept(graph));
+    compilation->graph = offloaded(graph);
     return true;
 }

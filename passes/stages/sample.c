@@ -106,7 +106,8 @@ static void measure_time(const SampleSolve *s, const int *choice, MwStageCost *c
         const MwNode *node = &graph->nodes.at[n];
         const double node_s = mw_seconds(problem->nodes[n].cost[choice[n]]);
         seconds[node->phase] += node_s;
-        host_s += on_host[node->first_result] || node->op == MW_OP_TO_DEVICE ? node_s : 0;
+        const bool is_of_host = on_host[node->first_result] || node->op == MW_OP_TO_DEVICE;
+        host_s += is_of_host && node->phase == MW_PHASE_UPDATE ? node_s : 0;
         operands += graph->nodes.at[n].operand_count;
     }
     /* Edges of operands come first. The resharding of an assignment counts in the phase of the

@@ -171,15 +171,23 @@ static void check_output(const MwCheck *check, const MwPlanOutput *output)
         check_micro_batch(check, data);
 }
 
-/* A copy is a state that is like a weight of the mesh but for its type. */
+static bool is_on_host(const MwCheck *check, const MwPlanWeight *weight)
+{
+    return weight->buffer >= 0 && weight->buffer < check->mesh->buffer_count &&
+           mw_plan_is_on_host(check->mesh, &check->mesh->buffers[weight->buffer]);
+}
+
+/* A copy is a state that is like a weight of the mesh but for its type; of a weight on the host it
+ * may be split otherwise. */
 static void check_copy(const MwCheck *check, const MwPlanWeight *copy)
 {
     for (int i = 0; i < check->mesh->weight_count; i++) {
         const MwPlanWeight *weight = &check->mesh->weights[i];
         if (!weight->is_state && strcmp(weight->name, copy->copy_of) == 0 &&
             mw_tensor_same_shape(&weight->global, &copy->global) &&
-            mw_spec_equal(weight->spec, copy->spec) && weight->init == copy->init &&
-            weight->init_value == copy->init_value && copy->is_state && !copy->reset_each_step)
+            (mw_spec_equal(weight->spec, copy->spec) || is_on_host(check, weight)) &&
+            weight->init == copy->init && weight->init_value == copy->init_value &&
+            copy->is_state && !copy->reset_each_step)
             return;
     }
     mw_check_error(check, "weight '%s' is a copy of '%s', but there is no such weight, split so",

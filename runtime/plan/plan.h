@@ -205,7 +205,8 @@ typedef struct {
     MwInit init;
     double init_value;
     bool is_state; /* an optimizer state, not a weight */
-    /* The state is the weight `copy_of` in a shorter type, sharded as that is. Steps keep it so; it
+    /* The state is the weight `copy_of` in a shorter type, sharded as that is, or on the device in
+     * any type where that is on the host. Steps keep it so; it
      * is not in checkpoints, and is set with the weight. */
     bool is_copy;
     const char *copy_of;

@@ -21,10 +21,10 @@ enum { STEPS = 3 };
     "train mean(h * h) with " train "\n"                                                           \
     "}\n"
 
-static TestModel model_of(const char *text, bool on_host)
+static TestModel model_of(const char *text, MwOffload offload)
 {
     const MwCompileOptions options = {
-        .micro_batches = 1, .has_offload = on_host, .offload = MW_OFFLOAD_STATES};
+        .micro_batches = 1, .has_offload = offload != MW_OFFLOAD_NONE, .offload = offload};
     TestModel model = test_model_compile(text, &options, MW_PASS_clean);
     ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
     return model;
@@ -73,6 +73,11 @@ static const struct {
     /* Changes come back, and weights are changed on the device. Products are there, too. */
     {MODEL("lamb(lr = 0.1), offload = states, only = \"w\""), "w.m w.v", 2, 1},
     {MODEL("muon(lr = 0.1), offload = states, only = \"w\""), "w.m", 1, 1},
+    /* With weights, gradients go there, and new weights come back to copies on the device; of muon
+     * the change goes there, with two numbers. */
+    {MODEL("adamw(lr = 0.1), offload = weights"), "w table w.m w.v table.m table.v", 2, 2},
+    {MODEL("lamb(lr = 0.1), offload = weights, only = \"w\""), "w w.m w.v", 2, 3},
+    {MODEL("muon(lr = 0.1), offload = weights, only = \"w\""), "w w.m", 4, 2},
     /* Rows and columns are too small to go, and other optimizers keep nothing. */
     {MODEL("adafactor(lr = 0.1), offload = states"), "", 0, 0},
     {MODEL("sgd(lr = 0.1), offload = states"), "", 0, 0},
@@ -81,7 +86,7 @@ static const struct {
 
 START_TEST(states_go_to_the_host)
 {
-    TestModel model = model_of(placements[_i].text, false);
+    TestModel model = model_of(placements[_i].text, MW_OFFLOAD_NONE);
     const MwGraph *graph = model.compilation.graph;
     ck_assert_str_eq(names_on_host(model.arena, graph), placements[_i].names);
     ck_assert_int_eq(count(graph, MW_OP_TO_HOST), placements[_i].there);
@@ -93,7 +98,7 @@ END_TEST
 /* Nothing on the device takes what is on the host, nor the other way round. */
 START_TEST(copies_alone_cross)
 {
-    TestModel model = model_of(placements[_i].text, false);
+    TestModel model = model_of(placements[_i].text, MW_OFFLOAD_NONE);
     const MwGraph *graph = model.compilation.graph;
     const bool *on_host = mw_on_host(model.arena, graph);
     for (int n = 0; n < graph->nodes.count; n++) {
@@ -110,14 +115,31 @@ START_TEST(copies_alone_cross)
 }
 END_TEST
 
+/* Sets the copies of weights, as a run does. */
+static void set_copies(const TestModel *model)
+{
+    const MwGraph *graph = model->compilation.graph;
+    const MwValueId *copied = mw_host_weights(model->arena, graph);
+    for (int v = 0; v < graph->values.count; v++) {
+        const MwValueId state = {v}, weight = copied[v];
+        if (mw_has_value(weight))
+            memcpy(interpreter_value(model->run, mw_value(graph, state)->name),
+                   interpreter_value(model->run, mw_value(graph, weight)->name),
+                   sizeof(double) * 64 * 64);
+    }
+}
+
 START_TEST(numbers_stay_the_same)
 {
     static const char *const texts[] = {
         MODEL("adamw(lr = 0.1), clip_norm = 1, ema = 0.9"), MODEL("lamb(lr = 0.1)"),
         MODEL("adamw(lr = 0.1), states = fp8"), MODEL("muon(lr = 0.1), only = \"w\""),
         MODEL("adagrad(lr = 0.1)")};
-    TestModel here = model_of(texts[_i], false), there = model_of(texts[_i], true);
+    const MwOffload offload = _i % 2 ? MW_OFFLOAD_WEIGHTS : MW_OFFLOAD_STATES;
+    TestModel here = model_of(texts[_i / 2], MW_OFFLOAD_NONE),
+              there = model_of(texts[_i / 2], offload);
     ck_assert_int_gt(count(there.compilation.graph, MW_OP_TO_HOST), 0);
+    set_copies(&there);
     for (int step = 0; step < STEPS; step++) {
         interpreter_step(here.run);
         interpreter_step(there.run);
@@ -133,7 +155,7 @@ END_TEST
 /* With a dump after the pass, it has nothing to do. */
 START_TEST(it_happens_once)
 {
-    TestModel model = model_of(MODEL("adamw(lr = 0.1), offload = states"), false);
+    TestModel model = model_of(MODEL("adamw(lr = 0.1), offload = states"), MW_OFFLOAD_NONE);
     const MwGraph *before = model.compilation.graph;
     ck_assert(mw_pass_offload(&model.compilation, model.diags));
     ck_assert_ptr_eq(model.compilation.graph, before);
@@ -158,6 +180,65 @@ START_TEST(a_cluster_without_a_host_is_refused)
 }
 END_TEST
 
+/* The type of the copy is that in which all take the weight. */
+static const struct {
+    const char *text;
+    MwType type;
+} copies[] = {
+    {MODEL("adamw(lr = 0.1), offload = weights"), MW_F32},
+    {"model m {\n"
+     "precision bf16\n"
+     "input x: f32[8, 64]\n"
+     "weight w: f32[64, 64] = normal(0.1)\n"
+     "train mean((x @ w) * (x @ w)) with adamw(lr = 0.1), offload = weights\n"
+     "}\n",
+     MW_BF16},
+};
+
+START_TEST(the_device_has_a_copy_of_a_weight)
+{
+    TestModel model = model_of(copies[_i].text, MW_OFFLOAD_NONE);
+    const MwGraph *graph = model.compilation.graph;
+    const bool *on_host = mw_on_host(model.arena, graph);
+    const MwValueId weight = mw_graph_find(graph, mw_intern(graph->interner, "w"));
+    const MwValueId *copied = mw_host_weights(model.arena, graph);
+    int found = 0;
+    ck_assert(on_host[weight.index]);
+    for (int v = 0; v < graph->values.count; v++) {
+        if (!mw_value_equal(copied[v], weight))
+            continue;
+        ck_assert(!on_host[v]);
+        ck_assert_int_eq(graph->values.at[v].tensor.type, copies[_i].type);
+        found++;
+    }
+    ck_assert_int_eq(found, 1);
+    test_model_free(&model);
+}
+END_TEST
+
+/* Gradients are copied in the backward, each behind the node that makes it, unless micro-batches
+ * add up. */
+START_TEST(gradients_are_copied_early)
+{
+    const MwCompileOptions options = {.micro_batches = 1 + _i};
+    TestModel model =
+        test_model_compile(MODEL("adamw(lr = 0.1), offload = states"), &options, MW_PASS_clean);
+    ck_assert_msg(model.ok, "%s", diags_text(model.arena, model.diags));
+    const MwGraph *graph = model.compilation.graph;
+    int early = 0;
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        if (node->op != MW_OP_TO_HOST || node->phase == MW_PHASE_UPDATE)
+            continue;
+        ck_assert_int_eq(node->phase, MW_PHASE_BACKWARD);
+        ck_assert_int_eq(mw_value(graph, node->operands[0])->node.index, n - 1);
+        early++;
+    }
+    ck_assert_int_eq(early, _i == 0 ? 2 : 0);
+    test_model_free(&model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("offload");
@@ -165,7 +246,9 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, states_go_to_the_host, 0, MW_COUNT(placements));
     tcase_add_loop_test(tests, copies_alone_cross, 0, MW_COUNT(placements));
-    tcase_add_loop_test(tests, numbers_stay_the_same, 0, 5);
+    tcase_add_loop_test(tests, numbers_stay_the_same, 0, 2 * 5);
+    tcase_add_loop_test(tests, the_device_has_a_copy_of_a_weight, 0, MW_COUNT(copies));
+    tcase_add_loop_test(tests, gradients_are_copied_early, 0, 2);
     tcase_add_test(tests, it_happens_once);
     tcase_add_test(tests, a_cluster_without_a_host_is_refused);
     return run_suite(suite);

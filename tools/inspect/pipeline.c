@@ -4,6 +4,8 @@
  * micro-batches use it, since its value then waits between their tasks. */
 #include "tools/inspect/pipeline.h"
 
+#include "tools/inspect/totals.h"
+
 #include "runtime/plan/messages.h"
 #include "schedule/generate.h"
 
@@ -71,8 +73,9 @@ static void place_weights(MwInspectPipeline *p, MwArena *arena, int mesh_index, 
             continue;
         MwInspectStage *stage = &p->stages[places[w]];
         if (!mw_plan_is_on_host(mesh, &mesh->buffers[weight->buffer]))
-            *(weight->is_state ? &stage->state_bytes : &stage->weight_bytes) +=
-                mesh->buffers[weight->buffer].bytes;
+            *(weight->is_state && !mw_inspect_is_working_copy(mesh, weight)
+                  ? &stage->state_bytes
+                  : &stage->weight_bytes) += mesh->buffers[weight->buffer].bytes;
     }
 }
 

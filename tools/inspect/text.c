@@ -166,7 +166,7 @@ static void print_memory(MwText *text, const MwPlanMesh *mesh)
     mw_text_printf(text, "activations and scratch %s\n",
                    mw_bytes_text(arena, (double)totals.other_bytes));
     if (mesh->has_host)
-        mw_text_printf(text, "  on the host     %s per device: states %s, copies %s\n",
+        mw_text_printf(text, "  on the host     %s per device: kept %s, copies %s\n",
                        mw_bytes_text(arena, (double)mesh->host_bytes),
                        mw_bytes_text(arena, (double)totals.kept_bytes),
                        mw_bytes_text(arena, (double)(mesh->host_bytes - totals.kept_bytes)));

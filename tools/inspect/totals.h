@@ -16,6 +16,10 @@ typedef struct {
 
 MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh);
 
+/* Whether a state is the copy that the device has of a weight on the host: it counts as a
+ * weight. */
+bool mw_inspect_is_working_copy(const MwPlanMesh *mesh, const MwPlanWeight *state);
+
 /* The collectives of one kind on one axis of the mesh in a step. */
 typedef struct {
     int count;     /* that operators need */

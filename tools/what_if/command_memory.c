@@ -61,8 +61,10 @@ static void add_ways(MwSession *session, Ways *ways, const MwVariantResult *plan
         mw_zero_pin(session->options.arena,
                     add_way(session, ways, zero[i].name, zero[i].zero_level), planned,
                     planned->devices, (MwZeroLevel)zero[i].zero_level);
-    if (session->compilation.cluster->host.memory_bytes)
+    if (session->compilation.cluster->host.memory_bytes) {
         add_option(session, ways, "states on the host", "--offload", "states");
+        add_option(session, ways, "states and weights on the host", "--offload", "weights");
+    }
     add_option(session, ways, "nothing recomputed", "--remat", "none");
     add_option(session, ways, "all layers recomputed", "--remat", "all");
     if (precision != MW_F32)
