@@ -207,13 +207,18 @@ static bool cuda_copy_out(MwDevice *device, void *host, const void *from, int64_
     return true;
 }
 
-static bool cuda_copy(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault)
+static bool copy_on(const Cuda *cuda, MwQueue queue, void *to, const void *from, int64_t bytes,
+                    MwFault *fault)
 {
-    const Cuda *cuda = (Cuda *)device;
     const enum cudaMemcpyKind kind = is_kept(cuda, to)     ? cudaMemcpyDeviceToHost
                                      : is_kept(cuda, from) ? cudaMemcpyHostToDevice
                                                            : cudaMemcpyDeviceToDevice;
-    return CALL(cudaMemcpyAsync, to, from, (size_t)bytes, kind, cuda->stream);
+    return CALL(cudaMemcpyAsync, to, from, (size_t)bytes, kind, cuda->streams[queue]);
+}
+
+static bool cuda_copy(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault)
+{
+    return copy_on((const Cuda *)device, MW_QUEUE_COMPUTE, to, from, bytes, fault);
 }
 
 static bool cuda_zero(MwDevice *device, void *to, int64_t bytes, MwFault *fault)
@@ -293,7 +298,8 @@ static bool run_zero(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 
 static bool run_copy(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
-    return cuda_copy(device, call->operands[1], call->operands[0], call->args[0].i, fault);
+    return copy_on((const Cuda *)device, call->queue, call->operands[1], call->operands[0],
+                   call->args[0].i, fault);
 }
 
 /* Runs a kernel of the host, when the GPU has done what was queued before: its operands were copied

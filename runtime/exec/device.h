@@ -30,6 +30,7 @@ typedef struct {
     void *const *operands;
     const int64_t *operand_bytes; /* size of each operand's whole buffer */
     const MwKernelArg *args;
+    MwQueue queue; /* MW_QUEUE_COMPUTE, but perhaps of the routine copy */
 } MwDeviceCall;
 
 typedef struct {

@@ -39,9 +39,12 @@ static void alloc_call(MwExecutor *executor, MwArena *arena)
 static bool make_commands(MwExecutor *executor, MwArena *arena, bool has_graphs, MwFault *fault)
 {
     MwDevice *device = executor->device;
+    const bool overlaps = device->table->make_events && executor->mesh->has_host &&
+                          !executor->trace; /* which times one after another */
     executor->commands =
         mw_step_commands(arena, executor->mesh, mw_endpoints_traffic(executor->endpoints),
-                         executor->transport->queue, has_graphs);
+                         executor->transport->queue,
+                         overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE, has_graphs);
     return executor->commands.event_count == 0 ||
            device->table->make_events(device, arena, executor->commands.event_count, fault);
 }
@@ -195,6 +198,7 @@ bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault)
 typedef struct {
     const MwPlanTask *task;
     int instr, run;
+    MwQueue queue;
 } InstrRun;
 
 /* The block of the device that is arg->places further along arg->axis. */
@@ -269,7 +273,8 @@ static MwDeviceCall call_of(const MwExecutor *executor, const InstrRun *at)
     const MwPlanInstr *instr = instr_of(executor, at);
     for (int i = 0; i < instr->arg_count; i++)
         executor->args[i] = arg_value(executor, &instr->args[i], at);
-    return (MwDeviceCall){instr, executor->operands, executor->operand_bytes, executor->args};
+    return (MwDeviceCall){instr, executor->operands, executor->operand_bytes, executor->args,
+                          at->queue};
 }
 
 static bool run_call(const MwExecutor *executor, const InstrRun *at, MwFault *fault)
@@ -301,7 +306,7 @@ bool mw_executor_tune(const MwExecutor *executor, MwFault *fault)
     for (int p = 0; tunes && p < executor->mesh->program_count; p++) {
         const MwPlanTask task = {.program = p};
         for (int i = 0; i < executor->mesh->programs[p].instr_count; i++)
-            if (!tune_instr(executor, &(InstrRun){&task, i, 0}, fault))
+            if (!tune_instr(executor, &(InstrRun){&task, i, 0, MW_QUEUE_COMPUTE}, fault))
                 return false;
     }
     return true;
@@ -329,7 +334,7 @@ static bool run_loop(const MwExecutor *executor, const MwPlanTask *task, int *in
     const MwPlanLoop *loop = mw_plan_loop_at(&executor->mesh->programs[task->program], *instr);
     for (int run = 0; run < loop->runs; run++) {
         for (*instr = loop->first; *instr < loop->first + loop->count; (*instr)++)
-            if (!run_instr(executor, &(InstrRun){task, *instr, run}, fault))
+            if (!run_instr(executor, &(InstrRun){task, *instr, run, MW_QUEUE_COMPUTE}, fault))
                 return false;
         *instr = loop->first;
         if (!mw_endpoints_progress(executor->endpoints, fault))
@@ -402,7 +407,8 @@ static bool do_at_instr(const MwExecutor *executor, const MwCommand *command, in
     if (command->kind == MW_COMMAND_LOOP
             ? !run_loop(executor, task, instr, fault)
             : kind != MW_INSTR_SEND && kind != MW_INSTR_RECEIVE &&
-                  !run_instr(executor, &(InstrRun){task, *instr, command->run}, fault))
+                  !run_instr(executor, &(InstrRun){task, *instr, command->run, command->queue},
+                             fault))
         return false;
     return mw_endpoints_progress(executor->endpoints, fault);
 }
