@@ -35,6 +35,8 @@ typedef enum {
     MW_WORK_GEMM,
     MW_WORK_ATTENTION,
     MW_WORK_ATTENTION_GRAD,
+    MW_WORK_HOST_COPY, /* a copy between a device and the host */
+    MW_WORK_HOST,      /* element-wise work on what is kept on the host, by its processors */
 } MwWorkKind;
 
 /* The work of one kernel or library call on one device. */
@@ -42,7 +44,8 @@ typedef struct {
     MwWorkKind kind;
     MwType type;  /* of the operands */
     double flops; /* in the unit of the `flops` column of ir/ops.def */
-    double bytes; /* read from plus written to device memory */
+    double
+        bytes; /* read from plus written to memory; of a copy to or from the host, those copied */
     /* `batch` products of [m, k] by [k, n]. For attention, `batch` heads of m queries, n keys
      * and k elements each. */
     double m, n, k, batch;

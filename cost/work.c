@@ -137,6 +137,13 @@ static void work_stream(const WorkQuery *query, MwWork *work)
     (void)query, (void)work;
 }
 
+/* A copy between device and host crosses their link once. */
+static void work_host_copy(const WorkQuery *query, MwWork *work)
+{
+    work->kind = MW_WORK_HOST_COPY;
+    work->bytes = operand_bytes(query, 0);
+}
+
 static double local_dim(const WorkQuery *query, const MwTensor *tensor, const MwFactorMap *map,
                         int d)
 {

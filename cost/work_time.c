@@ -21,6 +21,9 @@
  *   attention  flops / rate(flops of one head); without a curve, half the rate of products of
  *              that shape (Dao: FlashAttention-2, 2023, section 4.1 measures 50-73 % of peak
  *              forward, up to 63 % backward, where products reach 80-90 %)
+ *
+ * On the host, copies take latency + bytes / bandwidth, and an update, which only streams through
+ * memory, launch + bytes / (update rate of the node / devices of the node).
  */
 #include "cost/cost.h"
 #include "cost/curve.h"
@@ -147,8 +150,21 @@ static double arithmetic_s(const MwDeviceModel *device, const MwWork *work)
     case MW_WORK_ATTENTION:
     case MW_WORK_ATTENTION_GRAD:
         return attention_s(device, work);
+    case MW_WORK_HOST_COPY:
+    case MW_WORK_HOST:
+        break;
     }
     MW_UNREACHABLE();
+}
+
+/* What a device waits for its host; all devices of the node want it at once. */
+static double host_s(const MwCluster *cluster, const MwWork *work)
+{
+    const MwHostModel *host = &cluster->host;
+    return work->kind == MW_WORK_HOST_COPY
+               ? host->latency_s + work->bytes / host->bytes_per_s
+               : cluster->device.launch_s +
+                     work->bytes * cluster->devices_per_node / host->update_bytes_per_s;
 }
 
 double mw_cost_work_s(const MwCostModel *model, const MwWork *work)
@@ -156,6 +172,8 @@ double mw_cost_work_s(const MwCostModel *model, const MwWork *work)
     const MwDeviceModel *device = &model->cluster->device;
     if (work->kind == MW_WORK_NONE)
         return 0;
+    if (work->kind == MW_WORK_HOST_COPY || work->kind == MW_WORK_HOST)
+        return host_s(model->cluster, work);
     const double memory_s = work->bytes / mw_curve_value(&device->bandwidth, work->bytes);
     const bool in_part = work->kind == MW_WORK_GEMM && !gemm_of(device, work->type)->sizes.count;
     const double compute_s = arithmetic_s(device, work);

@@ -79,6 +79,16 @@ typedef struct {
     int measured_count;
 } MwLink;
 
+/* The host of a node: memory beside that of its devices, and processors that update there what is
+ * kept there (ZeRO-Offload: Ren et al., USENIX ATC 2021). */
+typedef struct {
+    int64_t memory_bytes; /* that plans may use, of a node; 0: nothing is known of the host */
+    double latency_s;     /* of a copy between a device and the host, seconds */
+    double bytes_per_s;   /* of one device, each way, with all devices of the node copying */
+    /* bytes/s read and written by an update on all processors of a node, which its devices share */
+    double update_bytes_per_s;
+} MwHostModel;
+
 typedef struct {
     const char *name;
     const char *backend; /* name of a row of base/backends.def */
@@ -86,6 +96,7 @@ typedef struct {
     double
         node_usd_per_h; /* price of a node for an hour beside that of its devices; 0: not known */
     MwDeviceModel device;
+    MwHostModel host;    /* zeros if nothing is known of it: nothing can be kept there */
     MwLink node_link;    /* zeros if a node is one device */
     MwLink network_link; /* zeros if the cluster is one node */
     /* of the texts that it was read from, and of what of this machine is in it; 0: of none */
@@ -95,6 +106,12 @@ typedef struct {
 static inline int mw_cluster_devices(const MwCluster *cluster)
 {
     return cluster->nodes * cluster->devices_per_node;
+}
+
+/* The memory of the host that one device may use; 0: none. */
+static inline int64_t mw_cluster_host_bytes(const MwCluster *cluster)
+{
+    return cluster->host.memory_bytes / cluster->devices_per_node;
 }
 
 /* The price of all of it for an hour, USD; 0: not known. */

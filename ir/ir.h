@@ -120,6 +120,12 @@ typedef enum {
 #include "ir/optimizers.def"
     MW_OPTIMIZER_COUNT
 } MwOptimizer; /* facts: ir/optimizer.h */
+/* What a train statement keeps in the memory of the host. */
+typedef enum {
+    MW_OFFLOAD_NONE,
+    MW_OFFLOAD_STATES, /* states of the optimizer */
+    MW_OFFLOAD_WEIGHTS /* and weights, of which the device has copies */
+} MwOffload;
 typedef enum { MW_SCHEDULE_CONSTANT, MW_SCHEDULE_LINEAR, MW_SCHEDULE_COSINE } MwRateSchedule;
 
 /* Glob patterns of names of weights: `*` is any text, `?` any letter. */
@@ -158,6 +164,7 @@ typedef struct {
     int micro_batches; /* 0: the compiler's choice */
     MwType states;     /* that the optimizer keeps its states in: F32, BF16 or FP8 */
     MwType accumulate; /* that gradients of micro-batches are added up in: F32 or BF16 */
+    MwOffload offload;
 } MwTrain;
 
 #define MW_ONE_LOSS "loss" /* the name of the loss of a model that has one */

@@ -16,6 +16,8 @@ static const char *const phase_names[MW_PHASE_COUNT] = {[MW_PHASE_FORWARD] = "fo
 static const char *const schedule_names[] = {[MW_SCHEDULE_CONSTANT] = "constant",
                                              [MW_SCHEDULE_LINEAR] = "linear",
                                              [MW_SCHEDULE_COSINE] = "cosine"};
+static const char *const offload_names[] = {
+    [MW_OFFLOAD_NONE] = "none", [MW_OFFLOAD_STATES] = "states", [MW_OFFLOAD_WEIGHTS] = "weights"};
 
 /* Index of `name`; -1 if it is not in `names`. */
 static int find_name(const char *const *names, int count, const char *name)
@@ -36,6 +38,19 @@ bool mw_phase_parse(const char *name, MwPhase *phase)
     int i = find_name(phase_names, MW_COUNT(phase_names), name);
     if (i >= 0)
         *phase = (MwPhase)i;
+    return i >= 0;
+}
+
+const char *mw_offload_name(MwOffload offload)
+{
+    return offload_names[offload];
+}
+
+bool mw_offload_parse(const char *name, MwOffload *offload)
+{
+    int i = find_name(offload_names, MW_COUNT(offload_names), name);
+    if (i >= 0)
+        *offload = (MwOffload)i;
     return i >= 0;
 }
 
@@ -400,6 +415,8 @@ static void print_train(MwText *text, const MwGraph *graph, const MwTrain *train
     print_option(text, "micro_batches", train->micro_batches);
     print_type(text, "states", train->states);
     print_type(text, "accumulate", train->accumulate);
+    if (train->offload != MW_OFFLOAD_NONE)
+        mw_text_printf(text, ", offload = %s", mw_offload_name(train->offload));
     if (has_several_losses(graph) && strcmp(train->loss, mw_value(graph, loss)->name) != 0) {
         mw_text_add(text, ", name = ");
         print_quoted(text, train->loss);

@@ -44,9 +44,9 @@
  * train: the optimizer takes lr and its hyperparameters (ir/optimizers.def); rates = [["GLOB", R],
  * ...], decays = [["GLOB", D], ...], no_decay = ["GLOB", ...], sparse = ["GLOB", ...], only =
  * ["GLOB", ...], clip_norm, ema, schedule = linear | cosine, warmup_steps, total_steps, final_rate,
- * micro_batches, states = TYPE and accumulate = TYPE follow it, and name = "LOSS" where there are
- * several losses and the value has another name. Numbers that are zero are left out, except lr,
- * hyperparameters with another default, and the members of lists.
+ * micro_batches, states = TYPE, accumulate = TYPE and offload = WHAT follow it, and name = "LOSS"
+ * where there are several losses and the value has another name. Numbers that are zero are left
+ * out, except lr, hyperparameters with another default, and the members of lists.
  *
  * show: the metrics that no train statement minimises, as `output` prints outputs.
  *
@@ -65,5 +65,7 @@ const char *mw_phase_name(MwPhase phase); /* "forward", "backward", "backward_we
 bool mw_phase_parse(const char *name, MwPhase *phase);
 const char *mw_schedule_name(MwRateSchedule schedule); /* "constant", "linear", "cosine" */
 bool mw_schedule_parse(const char *name, MwRateSchedule *schedule);
+const char *mw_offload_name(MwOffload offload); /* "none", "states", "weights" */
+bool mw_offload_parse(const char *name, MwOffload *offload);
 
 #endif

@@ -197,6 +197,7 @@ static void mix_train(Digest *digest, const MwGraph *graph, const MwTrain *train
     mix(digest, (uint64_t)train->micro_batches);
     mix(digest, (uint64_t)train->states);
     mix(digest, (uint64_t)train->accumulate);
+    mix(digest, (uint64_t)train->offload);
 }
 
 /* What has an order. */

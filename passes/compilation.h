@@ -25,6 +25,8 @@ typedef struct {
     bool has_schedule; /* false: the search chooses */
     MwPipelineKind schedule;
     MwRemat remat;
+    bool has_offload; /* false: as the train statements say */
+    MwOffload offload;
     MwMeshShape mesh;        /* logical mesh of every stage; axis_count 0: the best one */
     MwAxisRolePins roles;    /* of its axes */
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */

@@ -10,6 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Suffixes of files of kernels that run on the host, beside those of a GPU. */
+#define HOST_SOURCE ".host.c"
+#define HOST_LIBRARY ".host.so"
+
 /* The message from the rank that compiles to the other ranks of its machine. */
 typedef struct {
     char host[64];
@@ -23,6 +27,27 @@ typedef struct {
 static void file_path(const Offer *offer, const char *suffix, char path[192])
 {
     snprintf(path, 192, "%s/kernels%s", offer->folder, suffix);
+}
+
+static bool has_host_kernels(const MwPlan *plan)
+{
+    bool any = false;
+    for (int i = 0; i < plan->kernel_count; i++)
+        any |= plan->kernels[i].on_host;
+    return any;
+}
+
+/* The part of the source that is for the host. */
+static bool compile_for_host(const MwPlan *plan, Offer *offer)
+{
+    char source[192], library[192];
+    file_path(offer, HOST_SOURCE, source);
+    file_path(offer, HOST_LIBRARY, library);
+    FILE *file = fopen(source, "w");
+    if (!file || fputs(MW_KERNEL_HOST_LINE, file) < 0 || fputs(plan->kernel_source, file) < 0 ||
+        fclose(file) != 0)
+        return mw_fault_set(&offer->fault, "cannot write %s: %s", source, strerror(errno));
+    return mw_backend_cpu.compile(source, library, &offer->fault);
 }
 
 static bool compile(const MwPlan *plan, const MwBackend *backend, Offer *offer)
@@ -39,7 +64,8 @@ static bool compile(const MwPlan *plan, const MwBackend *backend, Offer *offer)
     file_path(offer, ".so", library);
     if (!mw_file_write(source, plan->kernel_source, strlen(plan->kernel_source), 0600))
         return mw_fault_set(&offer->fault, "cannot write %s: %s", source, strerror(errno));
-    return backend->compile(source, library, &offer->fault);
+    return backend->compile(source, library, &offer->fault) &&
+           (!has_host_kernels(plan) || compile_for_host(plan, offer));
 }
 
 static void remove_files(const MwBackend *backend, const Offer *offer)
@@ -51,12 +77,22 @@ static void remove_files(const MwBackend *backend, const Offer *offer)
     unlink(path);
     file_path(offer, ".so", path);
     unlink(path);
+    file_path(offer, HOST_SOURCE, path);
+    unlink(path);
+    file_path(offer, HOST_LIBRARY, path);
+    unlink(path);
     rmdir(offer->folder);
 }
 
-static const MwKernelEntry *load(const Offer *offer, MwFault *fault)
+/* The table of the kernels has those of the host, whose library is loaded first. */
+static const MwKernelEntry *load(const MwPlan *plan, const Offer *offer, MwFault *fault)
 {
     char path[192];
+    file_path(offer, HOST_LIBRARY, path);
+    if (has_host_kernels(plan) && !dlopen(path, RTLD_NOW | RTLD_GLOBAL)) {
+        mw_fault_set(fault, "cannot load the kernels of the host: %s", dlerror());
+        return NULL;
+    }
     file_path(offer, ".so", path);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const MwKernelEntry *table = library ? dlsym(library, MW_KERNEL_TABLE_SYMBOL) : NULL;
@@ -89,7 +125,7 @@ const MwKernelEntry *mw_kernels_compile(MwArena *arena, const MwPlan *plan,
     if (!transport->table->allgather(transport, &own, sizeof own, all, fault))
         return NULL;
     *fault = all[compiler].fault;
-    const MwKernelEntry *table = all[compiler].failed ? NULL : load(&all[compiler], fault);
+    const MwKernelEntry *table = all[compiler].failed ? NULL : load(plan, &all[compiler], fault);
     if (!transport->table->barrier(transport, fault))
         table = NULL;
     remove_files(backend, &own);

@@ -57,6 +57,9 @@ static const Option options_list[] = {
      "which weights those of other names are: a .map file, or a built-in map"},
     {"missing", "init|error", CHOICE, AT(missing),
      "what to do about weights that the files lack (default error)"},
+    {"host-folder", "DIR", TEXT, AT(host_folder),
+     "where ranks on CPUs keep what the plan has on the host, in files without names\n"
+     "(default that of TMPDIR, or /tmp)"},
     {"trace", "FILE", TEXT, AT(trace),
      "write the times of all instructions of all ranks, for Perfetto and\n`meshwright trace`"},
     {"transport", "nccl|mpi", CHOICE, AT(transport),

@@ -19,6 +19,7 @@ typedef struct {
     int64_t seed;             /* -1: not given */
     int threads;              /* of each rank */
     const char *log, *tensorboard, *trace, *checkpoint, *resume;
+    const char *host_folder;  /* for files that stand for the host's memory; NULL: a usual one */
     const char *map;          /* of the names in files of weights; NULL: names are the model's */
     const char *missing;      /* what to do about weights that the files lack: "init" or "error" */
     const char *transport;    /* transport between devices; NULL: the best that they support */

@@ -66,6 +66,8 @@ static bool set_device(MwRunState *run, MwFault *fault)
 {
     run->device =
         run->backend->device_new(run->arena, run->plan, run->kernels, run->options.threads, fault);
+    if (run->device)
+        run->device->kept_folder = run->options.host_folder;
     if (run->device && run->device->warning && run->transport->rank == 0)
         fprintf(stderr, "meshwright: warning: %s\n", run->device->warning);
     return run->device != NULL;

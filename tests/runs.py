@@ -125,6 +125,7 @@ def fast_links(folder, mesh):
     launch = 1 ns
     gemm f32 {{ rate = 10 MFLOP/s }}
   }}
+  host {{ memory = 1 GB, latency = 1 ns, bandwidth = 10 GB/s, update = 10 GB/s }}
   node {{ latency = 1 ns, bandwidth = 10 GB/s }}
 }}
 """)

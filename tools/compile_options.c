@@ -2,6 +2,7 @@
 #include "tools/compile_options.h"
 
 #include "base/backend.h"
+#include "ir/print.h"
 #include "tools/argument.h"
 #include "tools/argument_bytes.h"
 #include "tools/argument_schedule.h"
@@ -26,6 +27,7 @@ enum {
     OPTION_CHUNKS,
     OPTION_SCHEDULE,
     OPTION_REMAT,
+    OPTION_OFFLOAD,
     OPTION_MEMORY,
     OPTION_SOLVE_TIME,
     OPTION_SAVE_PROBLEM,
@@ -96,6 +98,9 @@ static const struct argp_option plan_options[] = {
     {"chunks", OPTION_CHUNKS, "N", 0, "Stages on each mesh, for interleaved (2)", GROUP_PLAN},
     {"remat", OPTION_REMAT, "all|none", 0,
      "Layers whose values the backward makes again instead of keeping them (as memory asks)",
+     GROUP_PLAN},
+    {"offload", OPTION_OFFLOAD, "states|weights|none", 0,
+     "What is kept in the memory of the host and updated there (as the train statements say)",
      GROUP_PLAN},
     {"micro-batches", OPTION_MICRO_BATCHES, "N", 0, "Cut the batch into N equal parts", GROUP_PLAN},
     {"memory", OPTION_MEMORY, "BYTES", 0,
@@ -280,6 +285,11 @@ static error_t parse_pipeline_option(MwCompileOptions *compile, int key, char *a
     case OPTION_SCHEDULE:
         compile->schedule = mw_argument_schedule(state, arg);
         compile->has_schedule = true;
+        return 0;
+    case OPTION_OFFLOAD:
+        if (!mw_offload_parse(arg, &compile->offload))
+            argp_error(state, "what is on the host is states, weights or none, not '%s'", arg);
+        compile->has_offload = true;
         return 0;
     case OPTION_REMAT:
         compile->remat = MW_REMAT_NONE + mw_argument_choice(state, "recomputation", remat_names,

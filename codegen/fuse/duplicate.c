@@ -425,6 +425,7 @@ static Duplication duplicate(const Choice *c)
         mw_vec_push(c->arena, &d.to->copies, copy);
     }
     d.to->loops = mw_loops(c->arena, d.to->graph);
+    d.to->on_host = mw_on_host(c->arena, d.to->graph);
     return d;
 }
 

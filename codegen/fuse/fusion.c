@@ -31,6 +31,7 @@ static void start_units(MwFusion *f)
         f->out->unit_of[n] = f->out->units.count;
         MwUnit *unit = mw_vec_add(f->arena, &f->out->units);
         *unit = (MwUnit){.is_kernel = mw_node_is_kernel(node),
+                         .on_host = mw_runs_on_host(f->legal->on_host, node),
                          .phase = node->phase,
                          .loop = f->legal->loops.of_node[n]};
         mw_vec_push(f->arena, &unit->nodes, n);

@@ -243,8 +243,9 @@ static bool can_merge_at_all(MwFusion *f, int a, int b)
 {
     const MwUnit *x = mw_fusion_unit(f, a), *y = mw_fusion_unit(f, b);
     int most = (int)mw_min(most_parts(x), most_parts(y));
-    return a != b && x->is_kernel && y->is_kernel && x->loop == y->loop && !x->space.is_alone &&
-           !y->space.is_alone && x->nodes.count + y->nodes.count <= most;
+    return a != b && x->is_kernel && y->is_kernel && x->loop == y->loop &&
+           x->on_host == y->on_host && !x->space.is_alone && !y->space.is_alone &&
+           x->nodes.count + y->nodes.count <= most;
 }
 
 static bool has_one_phase(const MwFusion *f, int a, int b)

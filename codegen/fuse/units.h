@@ -12,6 +12,7 @@
 
 typedef struct {
     bool is_kernel;
+    bool on_host;          /* the processors of the host run it, on values that lie there */
     MwPhase phase;         /* in which it runs; of its nodes, or a later one */
     int loop;              /* that it runs in; -1: none */
     MW_VEC(int32_t) nodes; /* ascending */

@@ -18,6 +18,7 @@
 
 #include "base/backend.h"
 #include "codegen/kernel/layout.h"
+#include "ir/host.h"
 #include "ir/loops.h"
 
 typedef struct {
@@ -38,7 +39,8 @@ typedef struct {
     MW_VEC(MwView) views;         /* [values] */
     MwValueId *form; /* [values of the local graph] the legal value that replaces it, if any */
     int form_count;
-    MwLoops loops; /* of the graph */
+    MwLoops loops;       /* of the graph */
+    const bool *on_host; /* [values] (ir/host.h) */
     MW_VEC(MwLegalCopy) copies;
     MW_VEC(int32_t) source; /* [nodes] index of the local node that the node is made from */
 } MwLegal;

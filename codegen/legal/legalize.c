@@ -147,6 +147,7 @@ MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *
     l.legal->form = l.rewrite.value;
     l.legal->form_count = local->values.count;
     l.legal->loops = mw_loops(arena, l.legal->graph);
+    l.legal->on_host = mw_on_host(arena, l.legal->graph);
     mw_arena_free(&l.scratch);
     return l.legal;
 }

@@ -58,6 +58,19 @@ void mw_legal_dense_operands(MwLegalizer *l, const MwNode *node, const MwValueId
     mw_legal_call(l, &call, taken, results);
 }
 
+/* Bytes are copied, whatever they mean. */
+void mw_legal_host_copy(MwLegalizer *l, const MwNode *node, const MwValueId *operands,
+                        MwValueId *results)
+{
+    const MwValueId dense = mw_legal_dense(l, operands[0], mw_legal_tensor(l, operands[0])->type);
+    mw_legal_call(l, node, &dense, results);
+}
+
+void mw_arguments_host_copy(const MwLegal *legal, const MwNode *node, MwPlanArg *args)
+{
+    args[0].i = mw_tensor_bytes(mw_legal_operand_tensor(legal, node, 0));
+}
+
 static const Library libraries[MW_OP_COUNT] = {
 #define LIBRARY(id, routine, work, legal, arguments)                                               \
     [MW_OP_##id] = {MW_ROUTINE_##routine, mw_legal_##legal, mw_arguments_##arguments},

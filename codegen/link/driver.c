@@ -38,10 +38,15 @@ struct Build {
     const char *cuda_arch;
     const char *folder;
     const char *kernels, *object, *program, *text, *executable; /* files there */
+    /* of the kernels that run on the host beside those of GPUs; NULL: there are none */
+    const char *host_kernels, *host_object;
     const char *version;    /* what the compiler says of itself */
     const char *meshwright; /* the version of this meshwright */
     const char *archives;   /* the folder of the runtime's */
 };
+
+/* The backend whose compiler links all executables, and compiles what runs on the host. */
+static const MwBackendId linker = MW_BACKEND_cpu;
 
 static bool fail(const Build *b, const char *what, const char *path)
 {
@@ -95,15 +100,22 @@ static bool make_folder(Build *b)
     b->text = path_of(b, "plan", "");
     b->executable = path_of(b, "program", "");
     b->version = path_of(b, "version", "");
+    for (int i = 0; i < b->plan->kernel_count; i++) {
+        if (!b->plan->kernels[i].on_host)
+            continue;
+        b->host_kernels = path_of(b, "host", mw_backend_info(linker)->suffix);
+        b->host_object = path_of(b, "host", ".o");
+    }
     return true;
 }
 
 static void remove_files(const Build *b)
 {
-    const char *const files[] = {b->kernels, b->object,     b->program,
-                                 b->text,    b->executable, b->version};
+    const char *const files[] = {b->kernels,    b->object,  b->program,      b->text,
+                                 b->executable, b->version, b->host_kernels, b->host_object};
     for (int i = 0; i < MW_COUNT(files); i++)
-        unlink(files[i]);
+        if (files[i])
+            unlink(files[i]);
     rmdir(b->folder);
 }
 
@@ -174,9 +186,6 @@ static const Target targets[MW_BACKEND_COUNT] = {
 #include "base/backends.def"
 #undef BACKEND
 };
-
-/* The backend whose compiler links all executables. */
-static const MwBackendId linker = MW_BACKEND_cpu;
 
 static void add_compiler(const Build *b, Words *words, MwBackendId backend)
 {
@@ -252,7 +261,27 @@ static int compile_kernels(const Build *b)
     return status;
 }
 
+/* The same for the kernels of the host, if there are any. */
+static int compile_host_kernels(const Build *b)
+{
+    const char *const files[] = {"-c", "-o", b->host_object, b->host_kernels, NULL};
+    Words words = {0};
+    if (!b->host_kernels)
+        return 0;
+    add_compiler(b, &words, linker);
+    add_cpu_flags(b, &words);
+    add_flags(b, &words, files, MW_COUNT(files));
+    return run(b, &words, -1, mw_backend_info(linker)->compiler);
+}
+
 /* ---- The executable ---- */
+
+static bool write_host_kernels(const Build *b)
+{
+    MwText text = {.arena = b->arena};
+    mw_text_printf(&text, "%s%s", MW_KERNEL_HOST_LINE, b->plan->kernel_source);
+    return write_text(b, b->host_kernels, text.at, text.bytes);
+}
 
 static bool write_sources(const Build *b)
 {
@@ -263,7 +292,8 @@ static bool write_sources(const Build *b)
         mw_arena_printf(b->arena, program_text, backend, backend, b->text, b->meshwright);
     return write_text(b, b->text, text.at, text.bytes) &&
            write_text(b, b->program, program, strlen(program)) &&
-           write_text(b, b->kernels, b->plan->kernel_source, strlen(b->plan->kernel_source));
+           write_text(b, b->kernels, b->plan->kernel_source, strlen(b->plan->kernel_source)) &&
+           (!b->host_kernels || write_host_kernels(b));
 }
 
 static int link_program(const Build *b)
@@ -274,6 +304,8 @@ static int link_program(const Build *b)
     add_compiler(b, &words, linker);
     add_cpu_flags(b, &words);
     add_flags(b, &words, files, MW_COUNT(files));
+    if (b->host_object)
+        add_word(b, &words, b->host_object);
     for (int i = 0; i < MW_COUNT(archives); i++)
         if (*archives[i])
             add_word(b, &words, mw_arena_printf(b->arena, "%s/%s", b->archives, archives[i]));
@@ -299,8 +331,9 @@ static bool make(Build *b, const char *path)
     int status = write_sources(b) ? compile_kernels(b) : -1;
     if (status == 0) {
         what = mw_backend_info(linker)->compiler;
-        status = link_program(b);
+        status = compile_host_kernels(b);
     }
+    status = status == 0 ? link_program(b) : status;
     if (status > 0) {
         mw_diag_error(b->diags, mw_span_none(),
                       "%s could not make the executable; its input is in %s", what, b->folder);

@@ -55,6 +55,8 @@ static void build_buffers(const Builder *b, const MwMeshStorage *storage, MwPlan
             .persistent = from->persistent};
     }
     mesh->arena_bytes = storage->arena_bytes;
+    mesh->host_bytes = storage->host_bytes;
+    mesh->has_host = storage->host_bytes > 0;
     mesh->costs.live_bytes = storage->live_bytes;
 }
 
@@ -84,6 +86,7 @@ static MwPlanProgram group_calls(const Builder *b, const MwPlanMesh *mesh,
     const MwCostModel model = mw_cost_model(b->compilation->cluster, &mesh->shape);
     const MwWork nothing = {.kind = MW_WORK_STREAM, .type = MW_F32};
     const MwGrouping grouping = {.buffers = mesh->buffers,
+                                 .host_begin = mw_host_begin(mesh->arena_bytes),
                                  .buffer_count = mesh->buffer_count,
                                  .kernels = b->pool->kernels.at,
                                  .kernel_count = b->pool->kernels.count,
@@ -154,11 +157,13 @@ static MwKernelCall lower_kernel(const Builder *b, MwStageBuilder *s, MwLower *l
 {
     MwArena *scratch = mw_arena_new();
     MwKernelDef *kernel = mw_lower_unit(lower, unit, scratch);
-    const int64_t bytes = b->pool->printer->scratch_bytes(scratch, kernel);
+    const bool on_host = s->units->units.at[unit].on_host;
+    const int64_t bytes = mw_kernel_pool_printer(b->pool, on_host)->scratch_bytes(scratch, kernel);
     if (bytes)
         mw_kernel_add_scratch(
-            kernel, mw_storage_add_scratch(&s->storage, unit, bytes, kernel->is_flat), bytes);
-    const MwKernelCall call = mw_kernel_pool_call(b->pool, kernel);
+            kernel, mw_storage_add_scratch(&s->storage, s->units, unit, bytes, kernel->is_flat),
+            bytes);
+    const MwKernelCall call = mw_kernel_pool_call(b->pool, kernel, on_host);
     mw_arena_free(&scratch);
     return call;
 }
@@ -480,6 +485,28 @@ static bool check_memory(const Builder *b, MwCompilation *c, MwDiags *diags)
     return false;
 }
 
+/* What is kept on the host fits there. */
+static bool check_host(const Builder *b, MwDiags *diags)
+{
+    const MwCluster *cluster = b->compilation->cluster;
+    const int64_t limit = mw_cluster_host_bytes(cluster);
+    int64_t bytes = 0;
+    for (int i = 0; i < b->plan->mesh_count; i++)
+        bytes = (int64_t)mw_max(bytes, b->plan->meshes[i].host_bytes);
+    if (bytes <= limit)
+        return true;
+    mw_diag_error(diags, mw_span_none(),
+                  "a device keeps %s on the host: %s more than the %s that it has there",
+                  mw_bytes_text(b->arena, (double)bytes),
+                  mw_bytes_text(b->arena, (double)(bytes - limit)),
+                  mw_bytes_text(b->arena, (double)limit));
+    mw_diag_note(diags, mw_span_none(), "%d device%s of a node share%s its %s",
+                 cluster->devices_per_node, cluster->devices_per_node > 1 ? "s" : "",
+                 cluster->devices_per_node > 1 ? "" : "s",
+                 mw_bytes_text(b->arena, (double)cluster->host.memory_bytes));
+    return false;
+}
+
 /* Fills the plan; false if it does not fit, or the backend cannot run it. */
 static bool build(Builder *b, MwCompilation *compilation, MwDiags *diags)
 {
@@ -490,7 +517,7 @@ static bool build(Builder *b, MwCompilation *compilation, MwDiags *diags)
         mw_plan_report_ceilings(compilation->graph, &compilation->cluster->device,
                                 &b->plan->meshes[i]);
     }
-    if (!check_memory(b, compilation, diags))
+    if (!check_memory(b, compilation, diags) || !check_host(b, diags))
         return false;
     build_transfers(b);
     for (int i = 0; i < b->plan->mesh_count; i++)

@@ -3,6 +3,7 @@
 #include "codegen/plan/stage.h"
 
 #include "codegen/plan/bounds.h"
+#include "ir/host.h"
 
 #include <string.h>
 
@@ -140,8 +141,22 @@ static bool accumulates(const MwGraph *graph, MwValueId target)
     return false;
 }
 
+/* What a weight on the host and the copy of it that the device has are set to, is that of the
+ * weight. */
+static void be_copy(const MwStageBuilder *s, MwValueId weight, MwPlanWeight *copy)
+{
+    const MwGraph *global = s->stage->local->global;
+    const MwNode *node = mw_value_node(global, weight);
+    copy->is_copy = true;
+    copy->copy_of = mw_value(global, weight)->name;
+    copy->init = init_of(mw_node_text(node, MW_ATTR_INIT));
+    copy->init_value = mw_node_float(node, MW_ATTR_VALUE);
+    copy->is_padded = find_padding(s, copy->copy_of, false, &copy->padded, &copy->global);
+    copy->global.type = copy->padded.type;
+}
+
 /* The part of the plan for a weight or state of the local graph. */
-static MwPlanWeight weight_of(const MwStageBuilder *s, MwValueId value)
+static MwPlanWeight weight_of(const MwStageBuilder *s, MwValueId value, const MwValueId *copied)
 {
     const MwGraph *graph = s->stage->local->graph;
     const MwNode *node = mw_value_node(graph, value);
@@ -149,22 +164,28 @@ static MwPlanWeight weight_of(const MwStageBuilder *s, MwValueId value)
     MwTensor global;
     const MwTensor *held = global_tensor(s, value);
     const bool is_padded = find_padding(s, name, false, held, &global);
-    return (MwPlanWeight){.name = name,
-                          .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
-                          .global = global,
-                          .is_padded = is_padded,
-                          .padded = *held,
-                          .spec = spec_of(s, value),
-                          .init = init_of(mw_node_text(node, MW_ATTR_INIT)),
-                          .init_value = mw_node_float(node, MW_ATTR_VALUE),
-                          .is_state = node->op == MW_OP_STATE,
-                          .reset_each_step = accumulates(graph, value)};
+    MwPlanWeight weight =
+        (MwPlanWeight){.name = name,
+                       .buffer = mw_stage_builder_buffer(s, s->legal->form[value.index]),
+                       .global = global,
+                       .is_padded = is_padded,
+                       .padded = *held,
+                       .spec = spec_of(s, value),
+                       .init = init_of(mw_node_text(node, MW_ATTR_INIT)),
+                       .init_value = mw_node_float(node, MW_ATTR_VALUE),
+                       .is_state = node->op == MW_OP_STATE,
+                       .reset_each_step = accumulates(graph, value)};
+    const MwValueId of = copied[s->stage->local->value_global[value.index].index];
+    if (mw_has_value(of))
+        be_copy(s, of, &weight);
+    return weight;
 }
 
-static MwPlanWeight copy_of(const MwStageBuilder *s, const MwLegalCopy *copy)
+static MwPlanWeight copy_of(const MwStageBuilder *s, const MwLegalCopy *copy,
+                            const MwValueId *copied)
 {
     const MwValue *state = mw_value(mw_stage_builder_graph(s), copy->state);
-    MwPlanWeight weight = weight_of(s, copy->weight);
+    MwPlanWeight weight = weight_of(s, copy->weight, copied);
     weight.copy_of = weight.name;
     weight.name = state->name;
     weight.buffer = mw_stage_builder_buffer(s, copy->state);
@@ -176,11 +197,12 @@ static MwPlanWeight copy_of(const MwStageBuilder *s, const MwLegalCopy *copy)
 void mw_stage_builder_weights(const MwStageBuilder *s)
 {
     const MwGraph *graph = s->stage->local->graph;
+    const MwValueId *copied = mw_host_weights(s->arena, s->stage->local->global);
     MwPlanMesh *mesh = s->mesh;
     for (int n = 0; n < graph->nodes.count; n++)
         if (graph->nodes.at[n].op == MW_OP_WEIGHT || graph->nodes.at[n].op == MW_OP_STATE)
             mesh->weights[mesh->weight_count++] =
-                weight_of(s, mw_node_result(graph, (MwNodeId){n}, 0));
+                weight_of(s, mw_node_result(graph, (MwNodeId){n}, 0), copied);
     for (int i = 0; i < s->legal->copies.count; i++)
-        mesh->weights[mesh->weight_count++] = copy_of(s, &s->legal->copies.at[i]);
+        mesh->weights[mesh->weight_count++] = copy_of(s, &s->legal->copies.at[i], copied);
 }

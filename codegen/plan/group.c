@@ -232,6 +232,14 @@ static void tidy_calls(Grouper *g, Calls *calls)
         qsort(calls->ready.at, (size_t)count, sizeof *calls->ready.at, compare_instrs);
 }
 
+/* Whether a call is one of what lies on the host, which is no part of one on the device. */
+static bool is_on_host(const Grouper *g, int i)
+{
+    const MwPlanInstr *instr = instr_at(g, i);
+    return instr->operand_count > 0 &&
+           g->grouping->buffers[instr->operands[0].buffer].offset >= g->grouping->host_begin;
+}
+
 /* Runs `i` and all that can run with it and stands behind it. */
 static void run_group(Grouper *g, int i)
 {
@@ -239,7 +247,7 @@ static void run_group(Grouper *g, int i)
     Ints group = {0};
     tidy_calls(g, calls);
     for (int c = 0; c < calls->ready.count; c++)
-        if (calls->ready.at[c] >= i)
+        if (calls->ready.at[c] >= i && is_on_host(g, calls->ready.at[c]) == is_on_host(g, i))
             mw_vec_push(g->arena, &group, calls->ready.at[c]);
     g->out.instrs[g->out.instr_count++] = join_calls(g, &group);
     for (int c = 0; c < group.count; c++)

@@ -10,6 +10,7 @@
 typedef struct {
     const MwPlanBuffer *buffers; /* of the mesh */
     int buffer_count;
+    int64_t host_begin;          /* offset from which on buffers lie on the host */
     const MwPlanKernel *kernels; /* of the plan */
     int kernel_count;
     double launch_s; /* of one kernel, predicted: a group is launched once */

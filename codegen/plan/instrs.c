@@ -53,9 +53,12 @@ static void set_work(const MwEmitter *e, MwPlanInstr *instr, const MwWork *work)
     instr->work_bytes = work->bytes;
 }
 
-static MwWork stream_work(double flops, double bytes)
+static MwWork stream_work(bool on_host, double flops, double bytes)
 {
-    return (MwWork){.kind = MW_WORK_STREAM, .type = MW_F32, .flops = flops, .bytes = bytes};
+    return (MwWork){.kind = on_host ? MW_WORK_HOST : MW_WORK_STREAM,
+                    .type = MW_F32,
+                    .flops = flops,
+                    .bytes = bytes};
 }
 
 /* ---- Kernels ---- */
@@ -73,7 +76,7 @@ static bool emit_kernel(MwEmitter *e, int u, MwPlanInstr *out)
         .args = call->args,
         .arg_count = call->arg_count,
         .operator_index = -1};
-    const MwWork work = stream_work(call->flops, call->bytes);
+    const MwWork work = stream_work(e->units->units.at[u].on_host, call->flops, call->bytes);
     set_work(e, out, &work);
     return true;
 }
@@ -196,7 +199,8 @@ MwPlanInstr mw_instr_of_copy(MwEmitter *e, int from, int to, int64_t bytes)
     const int buffers[] = {from, to};
     MwPlanInstr instr = emit_routine(e, MW_ROUTINE_COPY, buffers);
     instr.args[0].i = bytes;
-    const MwWork work = stream_work(0, 2 * (double)bytes);
+    const bool on_host = e->storage->mesh->buffers.at[from].on_host;
+    const MwWork work = stream_work(on_host, 0, 2 * (double)bytes);
     set_work(e, &instr, &work);
     return instr;
 }

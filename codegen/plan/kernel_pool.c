@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "codegen/plan/report.h"
+#include "runtime/plan/plan.h"
 
 #include <string.h>
 
@@ -43,22 +44,23 @@ static const char *kernel_name(MwArena *arena, const MwLegal *legal, const MwUni
     return text.at;
 }
 
-static int find_body(const MwKernelPool *pool, const char *text, uint64_t hash)
+static int find_body(const MwKernelPool *pool, const char *text, uint64_t hash, bool on_host)
 {
     for (int i = 0; i < pool->bodies.count; i++)
-        if (pool->bodies.at[i].hash == hash && strcmp(pool->bodies.at[i].text, text) == 0)
+        if (pool->bodies.at[i].hash == hash && pool->bodies.at[i].on_host == on_host &&
+            strcmp(pool->bodies.at[i].text, text) == 0)
             return i;
     return -1;
 }
 
 /* Most bodies are there already, so that they are printed beside the pool. */
-static int add_body(MwKernelPool *pool, const MwKernelDef *kernel)
+static int add_body(MwKernelPool *pool, const MwKernelDef *kernel, bool on_host)
 {
     MwArena *scratch = mw_arena_new();
     MwText text = {.arena = scratch};
-    pool->printer->body(&text, kernel);
+    mw_kernel_pool_printer(pool, on_host)->body(&text, kernel);
     const uint64_t hash = mw_hash_bytes(text.at, text.bytes);
-    int index = find_body(pool, text.at, hash);
+    int index = find_body(pool, text.at, hash, on_host);
     if (index < 0) {
         index = pool->bodies.count;
         mw_vec_push(pool->arena, &pool->bodies,
@@ -67,7 +69,8 @@ static int add_body(MwKernelPool *pool, const MwKernelDef *kernel)
                                     .kernel = -1,
                                     .operand_count = kernel->operands.count,
                                     .arg_count = kernel->args.count,
-                                    .takes_sets = kernel->is_flat}));
+                                    .takes_sets = kernel->is_flat,
+                                    .on_host = on_host}));
     }
     mw_arena_free(&scratch);
     return index;
@@ -80,13 +83,24 @@ static MwAccess access_of(const MwKernelOperand *operand)
     return operand->reads ? MW_ACCESS_READ : MW_ACCESS_WRITE;
 }
 
-MwKernelCall mw_kernel_pool_call(MwKernelPool *pool, const MwKernelDef *kernel)
+/* Whether a kernel on the host is another than on a device. */
+static bool is_apart(const MwKernelPool *pool, bool on_host)
+{
+    return on_host && pool->host_printer != pool->printer;
+}
+
+const MwKernelPrinter *mw_kernel_pool_printer(const MwKernelPool *pool, bool on_host)
+{
+    return on_host ? pool->host_printer : pool->printer;
+}
+
+MwKernelCall mw_kernel_pool_call(MwKernelPool *pool, const MwKernelDef *kernel, bool on_host)
 {
     if (mw_kernel_is_idle(kernel))
         return (MwKernelCall){.body = -1};
     const int operands = kernel->operands.count, args = kernel->args.count;
     const MwKernelCall call = {
-        .body = add_body(pool, kernel),
+        .body = add_body(pool, kernel, is_apart(pool, on_host)),
         .operands = MW_NEW(pool->arena, MwPlanOperand, operands),
         .operand_count = operands,
         .args = mw_arena_dup(pool->arena, kernel->args.at, sizeof(MwPlanArg) * (size_t)args),
@@ -106,12 +120,14 @@ int mw_kernel_pool_use(MwKernelPool *pool, const MwLegal *legal, const MwUnit *u
         return of->kernel;
     of->kernel = pool->kernels.count;
     const char *name = kernel_name(pool->arena, legal, unit, of->kernel);
-    mw_kernel_print(&pool->source, name, unit_comment(pool->arena, legal, unit), of->text);
+    mw_kernel_print(of->on_host ? &pool->host_source : &pool->source, name,
+                    unit_comment(pool->arena, legal, unit), of->text);
     mw_vec_push(pool->arena, &pool->kernels,
                 ((MwPlanKernel){.name = name,
                                 .operand_count = of->operand_count,
                                 .arg_count = of->arg_count,
-                                .takes_sets = of->takes_sets}));
+                                .takes_sets = of->takes_sets,
+                                .on_host = of->on_host}));
     return of->kernel;
 }
 
@@ -120,16 +136,49 @@ MwKernelPool *mw_kernel_pool_new(MwArena *arena, const MwKernelPrinter *printer)
     MwKernelPool *pool = MW_NEW(arena, MwKernelPool, 1);
     pool->arena = arena;
     pool->printer = printer;
-    pool->source.arena = arena;
+    pool->host_printer = mw_kernel_printer(MW_BACKEND_cpu);
+    pool->source.arena = pool->host_source.arena = arena;
     pool->printer->prelude(&pool->source);
+    pool->host_printer->prelude(&pool->host_source);
     return pool;
+}
+
+/* A function that others can call for each kernel of the host, in C; and how they are declared. */
+static void link_host_kernels(MwKernelPool *pool, MwText *declared)
+{
+    static const char arguments[] =
+        "(void *const *operands, const MwKernelArg *args, int sets, void *stream)";
+    mw_text_add(declared, "\nMW_C_BEGIN\n");
+    for (int i = 0; i < pool->kernels.count; i++) {
+        const MwPlanKernel *kernel = &pool->kernels.at[i];
+        if (!kernel->on_host)
+            continue;
+        mw_text_printf(declared, "void mw_host_%s%s;\n", kernel->name, arguments);
+        mw_text_printf(&pool->host_source,
+                       "\nvoid mw_host_%s%s;\n"
+                       "void mw_host_%s%s\n{\n    %s(operands, args, sets, stream);\n}\n",
+                       kernel->name, arguments, kernel->name, arguments, kernel->name);
+    }
+    mw_text_add(declared, "MW_C_END\n");
 }
 
 const char *mw_kernel_pool_source(MwKernelPool *pool)
 {
-    const char **names = MW_NEW(pool->arena, const char *, pool->kernels.count);
-    for (int i = 0; i < pool->kernels.count; i++)
-        names[i] = pool->kernels.at[i].name;
-    pool->printer->table(&pool->source, names, pool->kernels.count);
-    return pool->source.at;
+    MwKernelNames names = {0};
+    int on_host = 0;
+    for (int i = 0; i < pool->kernels.count; i++) {
+        const MwPlanKernel *kernel = &pool->kernels.at[i];
+        const char *function = kernel->on_host
+                                   ? mw_arena_printf(pool->arena, "mw_host_%s", kernel->name)
+                                   : kernel->name;
+        mw_vec_push(pool->arena, &names, ((MwKernelName){kernel->name, function}));
+        on_host += kernel->on_host;
+    }
+    if (on_host)
+        link_host_kernels(pool, &pool->source);
+    pool->printer->table(&pool->source, names.at, names.count);
+    if (!on_host)
+        return pool->source.at;
+    return mw_arena_printf(pool->arena, "#ifndef %s\n%s#else\n%s#endif\n", MW_KERNEL_HOST_MACRO,
+                           pool->source.at, pool->host_source.at);
 }

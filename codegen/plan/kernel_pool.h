@@ -13,7 +13,7 @@ typedef struct {
     const char *text;
     int kernel; /* index of its kernel; -1: no instruction calls it yet */
     int operand_count, arg_count;
-    bool takes_sets;
+    bool takes_sets, on_host;
 } MwKernelBody;
 
 /* How a unit calls its kernel. */
@@ -27,16 +27,21 @@ typedef struct {
 
 typedef struct {
     MwArena *arena;
-    const MwKernelPrinter *printer;
+    /* of the devices, and of the host: the same where devices are the host's processors */
+    const MwKernelPrinter *printer, *host_printer;
     MW_VEC(MwPlanKernel) kernels;
     MW_VEC(MwKernelBody) bodies;
-    MwText source; /* the prelude, and the functions so far */
+    MwText source;      /* the prelude, and the functions so far */
+    MwText host_source; /* the same of the host, where its printer is another */
 } MwKernelPool;
 
 MwKernelPool *mw_kernel_pool_new(MwArena *arena, const MwKernelPrinter *printer);
 
+/* The printer of a kernel on the devices, or on the host. */
+const MwKernelPrinter *mw_kernel_pool_printer(const MwKernelPool *pool, bool on_host);
+
 /* The call of a kernel that is complete, whose body the pool keeps. */
-MwKernelCall mw_kernel_pool_call(MwKernelPool *pool, const MwKernelDef *kernel);
+MwKernelCall mw_kernel_pool_call(MwKernelPool *pool, const MwKernelDef *kernel, bool on_host);
 
 /* Index of the kernel with a body. The first time it is named after the operators of `unit`, and
  * its comment says where in the model they stand. */

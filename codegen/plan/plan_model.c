@@ -3,7 +3,8 @@
  * the passes chose for the memory that there is may need more: then they choose again for less.
  * Excesses that the passes find themselves are final: for less memory there is no more to choose
  * from. Then other layouts are planned that may be quicker. Around both is another loop, over how
- * much padding sizes may have. */
+ * much padding sizes may have; and where nothing fits, all of it once more with the states of
+ * optimizers on the host. */
 #include "codegen/plan/plan_model.h"
 
 #include "codegen/plan/build.h"
@@ -303,9 +304,61 @@ static Planned plan_best(MwArena *arena, const MwPlanRequest *request)
     return best;
 }
 
+/* Bytes of the weights of a model. */
+static double weight_bytes(const MwGraph *graph)
+{
+    double bytes = 0;
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].op == MW_OP_WEIGHT)
+            bytes +=
+                (double)mw_tensor_bytes(&graph->values.at[graph->nodes.at[n].first_result].tensor);
+    return bytes;
+}
+
+/* Whether an attempt lacks no more memory, as far as that is known, than a weight and its states
+ * could take on a device, of which Adam has two and `ema` is one. */
+static bool lacks_little(const MwPlanRequest *request, const MwExcess *excess)
+{
+    return (double)(excess->needed_bytes - excess->limit_bytes) <= 4 * weight_bytes(request->graph);
+}
+
+/* Whether memory is what an attempt lacks, and states of optimizers could be kept on the host, of
+ * which nobody says anything. */
+static bool may_offload(const MwPlanRequest *request, const Attempt *attempt)
+{
+    const MwGraph *graph = request->graph;
+    bool may = !attempt->plan && attempt->compilation.excess.kind != MW_EXCESS_NONE &&
+               !request->options->has_offload && request->cluster->host.memory_bytes > 0 &&
+               graph->trains.count > 0 && lacks_little(request, &attempt->compilation.excess);
+    for (int i = 0; i < graph->trains.count; i++)
+        may &= graph->trains.at[i].offload == MW_OFFLOAD_NONE;
+    return may;
+}
+
+/* Plans with the states on the host, or else with the weights too, where that alone makes a plan
+ * fit. */
+static void offload(MwArena *arena, const MwPlanRequest *request, Planned *planned)
+{
+    static const MwOffload kept[] = {MW_OFFLOAD_STATES, MW_OFFLOAD_WEIGHTS};
+    for (int i = 0; i < MW_COUNT(kept) && may_offload(request, planned->attempt); i++) {
+        MwCompileOptions options = *request->options;
+        options.has_offload = true;
+        options.offload = kept[i];
+        MwPlanRequest less = *request;
+        less.options = &options;
+        Planned other = plan_best(arena, &less);
+        other.attempts += planned->attempts;
+        planned->attempts = other.attempts;
+        const bool is_taken = other.attempt->plan || other.attempt->is_wrong;
+        attempt_free(is_taken ? &planned->attempt : &other.attempt);
+        *planned = is_taken ? other : *planned;
+    }
+}
+
 MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags)
 {
-    const Planned planned = plan_best(arena, request);
+    Planned planned = plan_best(arena, request);
+    offload(arena, request, &planned);
     const Attempt *delivered = planned.attempt;
     MwPlanResult result = {.attempts = planned.attempts,
                            .excess = delivered->compilation.excess,

@@ -87,9 +87,9 @@ static double tasks_s(const Tasks *tasks)
     MwPlanMesh part = *tasks->mesh;
     part.tasks = tasks->tasks;
     part.task_count = tasks->count;
-    const MwQueue collectives =
-        tasks->backend->overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE;
-    const MwCommandList list = mw_step_commands(arena, &part, tasks->traffic, collectives, false);
+    const MwQueue beside = tasks->backend->overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE;
+    const MwCommandList list =
+        mw_step_commands(arena, &part, tasks->traffic, beside, beside, false);
     const double time_s = end_s(arena, tasks, &part, &list);
     mw_arena_free(&arena);
     return time_s;

@@ -14,10 +14,11 @@ typedef struct {
 
 /* ---- Buffers ---- */
 
-static MwStorageBuffer scratch_at(int position, int64_t bytes)
+static MwStorageBuffer scratch_at(int position, int64_t bytes, bool on_host)
 {
     MwTensor tensor = mw_tensor(MW_F32, 1, (int64_t[]){mw_ceil_div(bytes, 4)});
     return (MwStorageBuffer){.tensor = tensor,
+                             .on_host = on_host,
                              .slots = 1,
                              .begin = position,
                              .early = position,
@@ -100,6 +101,7 @@ static void give_buffer(Storage *s, MwValueId root)
     MwStorageBuffer buffer = {.name = mw_value(live->legal->graph, root)->name,
                               .tensor = *mw_value_tensor(live->legal->graph, root),
                               .persistent = mw_live_is_persistent(live, root),
+                              .on_host = live->legal->on_host[root.index],
                               .begin = begin,
                               .early = early,
                               .early_spans =
@@ -315,7 +317,7 @@ static void give_results(Storage *s, int index)
     }
     int64_t bytes = scratch_bytes(s, unit);
     if (bytes)
-        s->out->scratch[index] = add_buffer(s, scratch_at(position, bytes));
+        s->out->scratch[index] = add_buffer(s, scratch_at(position, bytes, unit->on_host));
 }
 
 /* ---- The plan ---- */
@@ -333,12 +335,14 @@ static void move_positions(Storage *s, int first_buffer)
     mesh->positions += s->live->order->count + 1;
 }
 
-int mw_storage_add_scratch(MwStorage *storage, int unit, int64_t bytes, bool stays)
+int mw_storage_add_scratch(MwStorage *storage, const MwUnits *units, int unit, int64_t bytes,
+                           bool stays)
 {
     const MwOrder *order = storage->order;
     const int position = order->position[unit];
     MwMeshStorage *mesh = storage->mesh;
-    MwStorageBuffer buffer = scratch_at(storage->first_position + position, bytes);
+    MwStorageBuffer buffer =
+        scratch_at(storage->first_position + position, bytes, units->units.at[unit].on_host);
     for (int p = 0; p < MW_PHASE_COUNT && stays; p++) {
         if (position < order->begin[p] || position >= order->begin[p + 1])
             continue;

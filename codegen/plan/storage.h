@@ -24,6 +24,7 @@ typedef struct {
     const char *name; /* of the first value to lie there; NULL: scratch memory */
     MwTensor tensor;
     bool persistent; /* a weight or state */
+    bool on_host;    /* in the memory of the host, not in the arena of the device */
     bool spans;      /* several tasks: it has a place of its own, with several slots */
     int slots;       /* copies, one for each micro-batch in flight */
     int begin,
@@ -34,7 +35,7 @@ typedef struct {
     bool early_spans; /* other tasks run between `early` and `begin` */
     int written;   /* position of the stage at which it got its latest value; -1: a source has it */
     int64_t bytes; /* of one slot */
-    int64_t offset; /* of its first slot, bytes from the start of the arena */
+    int64_t offset; /* of its first slot, as in a plan (runtime/plan/plan.h) */
 } MwStorageBuffer;
 
 /* The memory of a mesh: the buffers of all its stages, whose positions follow each other. */
@@ -44,6 +45,7 @@ typedef struct {
     int positions;       /* of the stages so far */
     int64_t arena_bytes; /* that all buffers take */
     int64_t live_bytes;  /* that are live at once at the worst position: no arena can be smaller */
+    int64_t host_bytes;  /* that buffers on the host take */
 } MwMeshStorage;
 
 /* The memory of a stage. */
@@ -65,9 +67,11 @@ MwStorage mw_storage_plan(MwMeshStorage *mesh, MwLiveRanges *live);
 /* Adds a buffer of `bytes` that the kernel of a unit works in and nothing else uses meanwhile.
  * Where it `stays`, no other unit of the program uses its memory, so that the order in which the
  * unit runs stays free. */
-int mw_storage_add_scratch(MwStorage *storage, int unit, int64_t bytes, bool stays);
-/* Assigns offsets, when the buffers of all stages are there. `overlaps`: collectives run early, if
- * the arena then takes no more than `limit_bytes` (0: however much it takes). */
+int mw_storage_add_scratch(MwStorage *storage, const MwUnits *units, int unit, int64_t bytes,
+                           bool stays);
+/* Assigns offsets, in the arena and on the host, when the buffers of all stages are there.
+ * `overlaps`: collectives run early, if the arena then takes no more than `limit_bytes` (0: however
+ * much it takes). */
 void mw_storage_place(MwMeshStorage *mesh, bool overlaps, int64_t limit_bytes);
 
 #endif

@@ -310,11 +310,11 @@ static void print_body(MwText *text, const MwKernelDef *kernel)
     mw_text_add(text, "}\n");
 }
 
-static void print_table(MwText *text, const char *const *names, int count)
+static void print_table(MwText *text, const MwKernelName *names, int count)
 {
     mw_text_printf(text, "\nconst MwKernelEntry %s[] = {\n", MW_KERNEL_TABLE_SYMBOL);
     for (int i = 0; i < count; i++)
-        mw_text_printf(text, "    {\"%s\", %s},\n", names[i], names[i]);
+        mw_text_printf(text, "    {\"%s\", %s},\n", names[i].name, names[i].function);
     mw_text_add(text, "    {0, 0},\n};\n");
 }
 

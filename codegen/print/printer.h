@@ -5,7 +5,15 @@
 
 #include "base/backend.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "codegen/kernel/kernel.h"
+
+/* A kernel in the table, and the function that runs it. */
+typedef struct {
+    const char *name, *function;
+} MwKernelName;
+
+typedef MW_VEC(MwKernelName) MwKernelNames;
 
 typedef struct {
     /* The text that every unit begins with: types, the functions of the expression language. */
@@ -18,7 +26,7 @@ typedef struct {
      * equal bodies are equal kernels. */
     void (*body)(MwText *text, const MwKernelDef *kernel);
     /* The table that the executor finds kernels in (runtime/plan/kernel.h). */
-    void (*table)(MwText *text, const char *const *names, int count);
+    void (*table)(MwText *text, const MwKernelName *names, int count);
 } MwKernelPrinter;
 
 extern const MwKernelPrinter mw_c_printer;    /* C, for the system's compiler on the CPU */

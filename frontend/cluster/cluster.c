@@ -22,12 +22,16 @@ static int64_t physical_memory_bytes(void)
 }
 
 /* Each rank has a core, so it computes at the measured rates; but all ranks share one memory, so
- * the bandwidth beyond the caches that a rank gets shrinks with their number. */
+ * the bandwidth beyond the caches that a rank gets shrinks with their number. What stands for the
+ * memory of the host is a file, which has as much room as the memory. */
 static void share_among(MwArena *arena, MwCluster *cluster, int ranks)
 {
     MwCurve *bandwidth = &cluster->device.bandwidth;
     bandwidth->points = mw_arena_dup(arena, bandwidth->points,
                                      sizeof *bandwidth->points * (size_t)bandwidth->count);
+    cluster->host.memory_bytes = physical_memory_bytes();
+    cluster->host.update_bytes_per_s *=
+        (double)mw_min(ranks, cluster->devices_per_node) / cluster->devices_per_node;
     if (ranks > cluster->devices_per_node)
         bandwidth->points[bandwidth->count - 1].value *= (double)cluster->devices_per_node / ranks;
     cluster->devices_per_node = ranks;

@@ -31,6 +31,8 @@ void *mw_cluster_section_struct(MwCluster *cluster, MwClusterSection section, Mw
         return &cluster->device;
     case MW_SECTION_GEMM:
         return &cluster->device.gemm[type];
+    case MW_SECTION_HOST:
+        return &cluster->host;
     case MW_SECTION_NODE:
         return &cluster->node_link;
     case MW_SECTION_NETWORK:

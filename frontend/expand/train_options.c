@@ -14,7 +14,8 @@
 /* The options that may follow the optimizer. */
 static const char step_options[] =
     "rates? decays? no_decay? sparse? only? clip_norm? ema? "
-    "schedule? warmup_steps? total_steps? final_rate? micro_batches? states? accumulate? name?";
+    "schedule? warmup_steps? total_steps? final_rate? micro_batches? states? accumulate? offload? "
+    "name?";
 
 /* The call being read; its arguments are found by the names of their formals. */
 typedef struct {
@@ -262,6 +263,18 @@ static MwType read_type(Reader *reader, const char *name, bool takes_fp8)
     return type;
 }
 
+static MwOffload read_offload(Reader *reader)
+{
+    MwOffload offload = MW_OFFLOAD_NONE;
+    int k = given(reader, "offload");
+    if (k < 0)
+        return offload;
+    MwTerm term = reader->call->given[k].term;
+    if (term.kind != MW_TERM_TEXT || !mw_offload_parse(term.text, &offload))
+        read_error(reader, k, "none, states or weights");
+    return offload;
+}
+
 static void check_schedule(Reader *reader, const MwTrain *train)
 {
     int k = given(reader, "schedule");
@@ -338,6 +351,7 @@ static void read_step_options(Reader *reader, MwTrain *train)
     train->micro_batches = (int)read_int(reader, "micro_batches", 1);
     train->states = read_type(reader, "states", true);
     train->accumulate = read_type(reader, "accumulate", false);
+    train->offload = read_offload(reader);
     train->loss = read_name(reader);
     check_schedule(reader, train);
 }
@@ -419,7 +433,7 @@ static const char *signature_of(MwExpander *ex, MwOptimizer optimizer)
  * look up. */
 static MwArgs quote_words(MwExpander *ex, const MwArgs *options)
 {
-    static const char *const words[] = {"schedule", "name", "states", "accumulate"};
+    static const char *const words[] = {"schedule", "name", "states", "accumulate", "offload"};
     MwArgs quoted = {0};
     for (int i = 0; i < options->count; i++) {
         MwArg option = options->at[i];

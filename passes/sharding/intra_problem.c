@@ -4,6 +4,7 @@
 #include "passes/sharding/intra_problem.h"
 
 #include "cost/units.h"
+#include "ir/host.h"
 #include "ir/key_map.h"
 #include "passes/sharding/borders.h"
 #include "passes/sharding/liveness.h"
@@ -18,6 +19,7 @@ typedef struct {
     MwIntraProblem *intra;
     MwStrategyTable *strategies;
     const MwLife *lives; /* [values] */
+    const bool *on_host; /* [values] (ir/host.h) */
     MwKeyMap costs, usages, matrices;
     MW_VEC(MwProblemEdge) edges;
 } ProblemBuilder;
@@ -101,6 +103,12 @@ static uint64_t fused_operands(const ProblemBuilder *b, const MwNode *node)
     return fused;
 }
 
+/* Whether the host's processors run the node. */
+static bool is_of_host(const ProblemBuilder *b, MwNodeId id)
+{
+    return mw_runs_on_host(b->on_host, mw_node(b->graph, id));
+}
+
 /* Seconds of one run. A value that a fused kernel holds in registers is neither written nor
  * read, and a node that is fused away has no launch of its own. */
 static double run_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *strategy,
@@ -114,6 +122,8 @@ static double run_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *stra
     if (is_fused_away)
         work.bytes -= local_bytes(b, mw_node_result(b->graph, id, 0), strategy->results[0]);
     work.bytes = fmax(work.bytes, 0);
+    if (is_of_host(b, id) && work.kind != MW_WORK_NONE)
+        work.kind = MW_WORK_HOST;
     double seconds = mw_cost_work_s(&b->intra->model, &work);
     return is_fused_away ? fmax(seconds - b->query->cluster->device.launch_s, 0) : seconds;
 }
@@ -184,7 +194,7 @@ static const int64_t *node_costs(ProblemBuilder *b, MwNodeId id)
     uint64_t fused = fused_operands(b, node);
     bool is_fused_away = is_fused(b, mw_node_result(b->graph, id, 0));
     int runs = mw_intra_node_runs(b->intra, id);
-    int64_t key[] = {list->index, (int64_t)fused, is_fused_away, runs};
+    int64_t key[] = {list->index, (int64_t)fused, is_fused_away, runs, is_of_host(b, id)};
     void **at = mw_key_map_at(b->arena, &b->costs, key, sizeof key);
     if (*at)
         return *at;
@@ -197,12 +207,14 @@ static const int64_t *node_costs(ProblemBuilder *b, MwNodeId id)
 
 /* ---- Usage ---- */
 
-/* Bit k: result k has storage of its own. Results from index 63 on count as stored. */
+/* Bit k: result k has storage of its own on the device. Results from index 63 on count as
+ * stored. */
 static uint64_t stored_results(const ProblemBuilder *b, const MwNode *node)
 {
     uint64_t stored = 0;
     for (int k = 0; k < node->result_count && k < 63; k++)
-        if (b->lives[node->first_result + k].storage == MW_STORE_OWN)
+        if (b->lives[node->first_result + k].storage == MW_STORE_OWN &&
+            !b->on_host[node->first_result + k])
             stored |= UINT64_C(1) << k;
     return stored;
 }
@@ -261,7 +273,8 @@ typedef struct {
     /* index among the consumer's operands; -1: the value is assigned to the consumer's result 0 */
     int operand;
     int runs;
-    /* the result of a scan_carry at its scan_next, which has its spec: it is not resharded */
+    /* It is not resharded: the result of a scan_carry at its scan_next, which has its spec; and
+     * what is on the host. */
     bool stays;
     bool fused; /* resharding breaks a fused kernel, so that the value is written and read */
 } ValueEdge;
@@ -342,7 +355,8 @@ static void add_edge(ProblemBuilder *b, MwValueId value, MwNodeId consumer, int 
                       .result = value.index - mw_node(b->graph, producer)->first_result,
                       .operand = operand,
                       .runs = runs,
-                      .stays = operand == 1 && mw_node(b->graph, consumer)->op == MW_OP_SCAN_NEXT,
+                      .stays = b->on_host[value.index] ||
+                               (operand == 1 && mw_node(b->graph, consumer)->op == MW_OP_SCAN_NEXT),
                       .fused = is_fused(b, value)};
     mw_vec_push(b->arena, &b->edges,
                 ((MwProblemEdge){producer.index, consumer.index, edge_costs(b, &edge)}));
@@ -380,7 +394,8 @@ MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDi
                         .graph = graph,
                         .intra = intra,
                         .strategies = mw_strategy_table_new(arena, &intra->model),
-                        .lives = mw_liveness(arena, graph, query->flight)};
+                        .lives = mw_liveness(arena, graph, query->flight),
+                        .on_host = mw_on_host(arena, graph)};
     list_strategies(&b);
     mw_role_pins_apply(graph, b.strategies, intra->lists);
     intra->pinned = MW_NEW(arena, bool, graph->nodes.count);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/sharding/role_pins.h"
 
+#include "ir/host.h"
+
 static bool is_attention(MwOp op)
 {
     return op == MW_OP_SDPA || op == MW_OP_SDPA_MASKED || op == MW_OP_SDPA_GRAD ||
@@ -13,17 +15,19 @@ static bool is_product(MwOp op)
            op == MW_OP_CONV_FILTER_GRAD;
 }
 
-/* Whether the value is a weight, maybe cast or reshaped, or the copy that its users share. */
-static bool is_weight(const MwGraph *graph, MwValueId value)
+/* Whether the value is a weight, maybe cast or reshaped, or the copy that its users share or that
+ * the device has of one on the host. */
+static bool is_weight(const MwGraph *graph, const MwValueId *copied, MwValueId value)
 {
     const MwNode *node = mw_value_node(graph, value);
     while (mw_op_keeps_elements(node->op))
         node = mw_value_node(graph, node->operands[0]);
-    return node->op == MW_OP_WEIGHT;
+    return node->op == MW_OP_WEIGHT || mw_has_value(copied[node->first_result]);
 }
 
 /* How a node is split by a strategy. */
-static MwRoleUse use_of(const MwGraph *graph, const MwNode *node, const MwStrategy *strategy)
+static MwRoleUse use_of(const MwGraph *graph, const MwValueId *copied, const MwNode *node,
+                        const MwStrategy *strategy)
 {
     const MwTensor *result = &graph->values.at[node->first_result].tensor;
     MwRoleUse use = {.is_attention = is_attention(node->op),
@@ -33,7 +37,7 @@ static MwRoleUse use_of(const MwGraph *graph, const MwNode *node, const MwStrate
     for (int i = 0; i < use.operand_count; i++)
         use.operands[i] =
             (MwRoleOperand){strategy->operands[i], mw_value_tensor(graph, node->operands[i])->rank,
-                            is_weight(graph, node->operands[i])};
+                            is_weight(graph, copied, node->operands[i])};
     return use;
 }
 
@@ -53,13 +57,15 @@ static bool has_role(const MwRoleUse *use, int axis, MwRole wanted)
 
 void mw_role_pins_apply(const MwGraph *graph, MwStrategyTable *table, const MwStrategyList **lists)
 {
+    const MwValueId *copied =
+        graph->roles.count ? mw_host_weights(graph->arena, graph) : NULL; /* of weights */
     for (int n = 0; graph->roles.count && n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         if (!is_attention(node->op) && !is_product(node->op))
             continue;
         bool *keep = MW_NEW(graph->arena, bool, lists[n]->count);
         for (int s = 0; s < lists[n]->count; s++) {
-            const MwRoleUse use = use_of(graph, node, &lists[n]->at[s]);
+            const MwRoleUse use = use_of(graph, copied, node, &lists[n]->at[s]);
             keep[s] = true;
             for (int axis = 0; axis < graph->roles.count; axis++)
                 keep[s] = keep[s] && has_role(&use, axis, graph->roles.at[axis]);

@@ -130,6 +130,7 @@ static bool sum_terms(MwStageCosts *costs, const MwIntervalTerms *terms, const M
         sum->backward_s += weight * cost->backward_s;
         sum->weight_s += weight * cost->weight_s;
         sum->step_s += weight * cost->step_s;
+        sum->host_s += weight * cost->host_s;
         sum->kept_bytes += weight * cost->kept_bytes;
         sum->saved_bytes += weight * cost->saved_bytes;
         sum->late_bytes += weight * cost->late_bytes;
@@ -137,9 +138,10 @@ static bool sum_terms(MwStageCosts *costs, const MwIntervalTerms *terms, const M
         sum->peak_bytes = like->is_sequential ? sum->peak_bytes + weight * cost->peak_bytes
                                               : fmax(sum->peak_bytes, cost->peak_bytes);
     }
-    double *const parts[] = {&sum->forward_s,  &sum->backward_s,   &sum->weight_s,
-                             &sum->step_s,     &sum->kept_bytes,   &sum->saved_bytes,
-                             &sum->late_bytes, &sum->weight_bytes, &sum->peak_bytes};
+    double *const parts[] = {&sum->forward_s,   &sum->backward_s, &sum->weight_s,
+                             &sum->step_s,      &sum->host_s,     &sum->kept_bytes,
+                             &sum->saved_bytes, &sum->late_bytes, &sum->weight_bytes,
+                             &sum->peak_bytes};
     for (int i = 0; i < MW_COUNT(parts); i++)
         *parts[i] = fmax(0, *parts[i]);
     return true;
@@ -253,6 +255,7 @@ static MwStageCost recompute_some(const MwStageCost *none, const MwStageCost *al
         .backward_s = interpolate(none->backward_s, all->backward_s, of_time),
         .weight_s = interpolate(none->weight_s, all->weight_s, of_time),
         .step_s = interpolate(none->step_s, all->step_s, of_time),
+        .host_s = interpolate(none->host_s, all->host_s, of_time),
         .kept_bytes = interpolate(none->kept_bytes, all->kept_bytes, of_bytes),
         .saved_bytes = interpolate(none->saved_bytes, all->saved_bytes, of_bytes),
         .late_bytes = interpolate(none->late_bytes, all->late_bytes, of_bytes),

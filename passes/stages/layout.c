@@ -78,12 +78,29 @@ static MwStageTimes times_of(const MwStageModel *model, const MwStageLayout *lay
     return times;
 }
 
-/* Seconds after the last task: transfers between stages that the update needs, then the update. */
+/* Seconds in which the host serves the stages of a mesh, one after another. */
+static double host_s(const MwStageLayout *layout, int mesh)
+{
+    const int meshes = mw_stage_layout_meshes(layout);
+    double time_s = 0;
+    for (int s = 0; s < layout->stage_count; s++)
+        if (mw_pipeline_mesh_of(layout->kind, meshes, s) == mesh)
+            time_s += layout->stages[s].cost.host_s;
+    return time_s;
+}
+
+/* Seconds after the last task: transfers between stages that the update needs, then the update. Of
+ * the stages of a mesh that is the longest, as sums of the gradients of the others, which are most
+ * of it, run beside tasks; but for what the host does. */
 static double update_s(const MwStageModel *model, const MwStageLayout *layout)
 {
+    const int meshes = mw_stage_layout_meshes(layout);
     double most_s = 0, crossing_s = 0;
     for (int s = 0; s < layout->stage_count; s++) {
-        most_s = fmax(most_s, layout->stages[s].cost.step_s);
+        const MwStageCost *cost = &layout->stages[s].cost;
+        const double others_s =
+            host_s(layout, mw_pipeline_mesh_of(layout->kind, meshes, s)) - cost->host_s;
+        most_s = fmax(most_s, cost->step_s + others_s);
         if (s > 0)
             crossing_s = fmax(crossing_s, boundary_s(model, &layout->stages[s],
                                                      &layout->stages[s - 1], MW_PHASE_UPDATE));

@@ -5,6 +5,7 @@
 
 #include "base/threads.h"
 #include "cost/units.h"
+#include "ir/host.h"
 #include "passes/sharding/footprint.h"
 #include "passes/sharding/liveness.h"
 #include "passes/tuning.h"
@@ -98,10 +99,15 @@ static void measure_time(const SampleSolve *s, const int *choice, MwStageCost *c
 {
     const MwGraph *graph = s->intra->graph;
     const MwProblem *problem = &s->intra->problem;
-    double seconds[MW_PHASE_COUNT] = {0};
+    double seconds[MW_PHASE_COUNT] = {0}, host_s = 0;
     int operands = 0;
+    const bool *on_host = mw_on_host(s->arena, graph);
     for (int n = 0; n < graph->nodes.count; n++) {
-        seconds[graph->nodes.at[n].phase] += mw_seconds(problem->nodes[n].cost[choice[n]]);
+        const MwNode *node = &graph->nodes.at[n];
+        const double node_s = mw_seconds(problem->nodes[n].cost[choice[n]]);
+        seconds[node->phase] += node_s;
+        const bool is_of_host = on_host[node->first_result] || node->op == MW_OP_TO_DEVICE;
+        host_s += is_of_host && node->phase == MW_PHASE_UPDATE ? node_s : 0;
         operands += graph->nodes.at[n].operand_count;
     }
     /* Edges of operands come first. The resharding of an assignment counts in the phase of the
@@ -116,6 +122,7 @@ static void measure_time(const SampleSolve *s, const int *choice, MwStageCost *c
     cost->backward_s = seconds[MW_PHASE_BACKWARD] / s->intra->micro_batches;
     cost->weight_s = seconds[MW_PHASE_BACKWARD_WEIGHT] / s->intra->micro_batches;
     cost->step_s = seconds[MW_PHASE_UPDATE];
+    cost->host_s = host_s;
 }
 
 /* Sums the usages by lifetime; the rest of the peak is peak_bytes. */

@@ -26,6 +26,7 @@ typedef struct {
     double backward_s;  /* of a micro-batch, without the gradients of weights */
     double weight_s;    /* of a micro-batch: gradients of weights */
     double step_s;      /* once per step: synchronisation of gradients, update of weights */
+    double host_s;      /* of step_s: copies to and from the host, and the update there */
     double kept_bytes;  /* all through the step */
     double saved_bytes; /* of each micro-batch, from forward to backward */
     double late_bytes;  /* of each micro-batch, from forward to the gradients of weights */

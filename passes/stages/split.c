@@ -14,7 +14,8 @@
  * - element-wise nodes that depend on inputs alone or on weights alone;
  * - in the update phase, nodes that lead element by element to the new value of a weight that
  *   several stages keep. So the copies of a weight stay equal, and its gradient crosses, not its
- *   new value.
+ *   new value;
+ * - to_host, since values cross from device to device.
  * A node that the user pins to a stage runs in that stage alone, and so does a loop, of which a
  * step needs what another leaves.
  *
@@ -276,7 +277,8 @@ static void assign_updates(StageSplit *s)
         if (node->phase != MW_PHASE_UPDATE)
             continue;
         add_keepers(s, node, target_of, runs);
-        if (s->is_constant[n] || is_source(node) || follows_any(node, follows))
+        if (s->is_constant[n] || is_source(node) || node->op == MW_OP_TO_HOST ||
+            follows_any(node, follows))
             add_users(s, node, runs);
         if (is_empty(s, runs))
             run_at_home(s, n);

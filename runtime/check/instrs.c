@@ -44,6 +44,20 @@ static void check_aliases(const MwCheck *check, const MwPlanInstr *instr)
     }
 }
 
+/* The processors of the host run kernels, zero and copy; only a copy reaches both memories. */
+static void check_sides(const MwCheck *check, const MwPlanInstr *instr)
+{
+    int on_host = 0;
+    const bool copies = instr->kind == MW_INSTR_ROUTINE && instr->target == MW_ROUTINE_COPY;
+    const bool zeroes = instr->kind == MW_INSTR_ROUTINE && instr->target == MW_ROUTINE_ZERO;
+    for (int i = 0; i < instr->operand_count; i++)
+        on_host += mw_plan_is_on_host(check->mesh, buffer_of(check, instr, i));
+    if (on_host && !copies && !zeroes && instr->kind != MW_INSTR_KERNEL)
+        mw_check_error(check, "it has operands on the host, which only kernels and copies have");
+    else if (on_host && on_host < instr->operand_count && !copies)
+        mw_check_error(check, "it has operands on the device and on the host");
+}
+
 /* False after an error; what follows may use the operands then. */
 static bool check_operands(const MwCheck *check, const MwPlanInstr *instr)
 {
@@ -57,6 +71,7 @@ static bool check_operands(const MwCheck *check, const MwPlanInstr *instr)
         }
     }
     check_aliases(check, instr);
+    check_sides(check, instr);
     return true;
 }
 
@@ -125,9 +140,19 @@ static bool check_counts(const MwCheck *check, const MwPlanInstr *instr, int ope
     return false;
 }
 
+/* Whether the processors of the host run the call, where devices are others. */
+static bool is_of_host(const MwCheck *check, const MwPlanInstr *instr)
+{
+    return strcmp(check->plan->backend, mw_backend_info(MW_BACKEND_cpu)->name) != 0 &&
+           instr->operand_count > 0 && mw_plan_is_on_host(check->mesh, buffer_of(check, instr, 0));
+}
+
 static void check_kernel(const MwCheck *check, const MwPlanInstr *instr)
 {
     const MwPlanKernel *kernel = &check->plan->kernels[instr->target];
+    if (kernel->on_host != is_of_host(check, instr))
+        mw_check_error(check, "its operands are on the %s, and the kernel is not",
+                       kernel->on_host ? "device" : "host");
     const int sets = (int)mw_max(mw_plan_instr_sets(check->plan, instr), 1);
     check_counts(check, instr, sets * kernel->operand_count, sets * kernel->arg_count);
 }

@@ -41,11 +41,18 @@ static void check_buffer(const MwCheck *check, int index)
     else if (buffer->slots < 1 || buffer->slots > largest_bytes / mw_slot_bytes(buffer->bytes))
         mw_check_error(check, "buffer %d '%s' has %d slots of %lld bytes", index, buffer->name,
                        buffer->slots, (long long)mw_slot_bytes(buffer->bytes));
-    else if (buffer->offset > check->mesh->arena_bytes - mw_plan_buffer_bytes(buffer))
+    else if (!mw_plan_is_on_host(check->mesh, buffer) &&
+             buffer->offset > check->mesh->arena_bytes - mw_plan_buffer_bytes(buffer))
         mw_check_error(check,
                        "buffer %d '%s' of %lld bytes at offset %lld is outside the arena of %lld",
                        index, buffer->name, (long long)mw_plan_buffer_bytes(buffer),
                        (long long)buffer->offset, (long long)check->mesh->arena_bytes);
+    else if (buffer->offset > mw_plan_mesh_end(check->mesh) - mw_plan_buffer_bytes(buffer))
+        mw_check_error(check,
+                       "buffer %d '%s' of %lld bytes at offset %lld is outside the %lld bytes of "
+                       "the host behind the arena",
+                       index, buffer->name, (long long)mw_plan_buffer_bytes(buffer),
+                       (long long)buffer->offset, (long long)check->mesh->host_bytes);
 }
 
 /* ---- Inputs, outputs, weights ---- */
@@ -125,6 +132,15 @@ static void check_bound(const MwCheck *check, const MwPlanInput *input, int inde
                        (long long)bound->end, bound->axis);
 }
 
+/* What goes into a step and comes out of it does so on the device. */
+static void check_on_device(const MwCheck *check, MwCheckLabel label, int buffer)
+{
+    if (buffer >= 0 && buffer < check->mesh->buffer_count &&
+        mw_plan_is_on_host(check->mesh, &check->mesh->buffers[buffer]))
+        mw_check_error(check, "%s '%s' is in buffer %d, which is on the host", label.kind,
+                       label.name, buffer);
+}
+
 static void check_input(const MwCheck *check, const MwPlanInput *input)
 {
     for (int i = 0; i < input->bound_count; i++)
@@ -134,6 +150,7 @@ static void check_input(const MwCheck *check, const MwPlanInput *input)
                               .global = mw_plan_held(input),
                               .spec = input->spec};
     check_padding(check, data.label, &input->global, data.global);
+    check_on_device(check, data.label, data.buffer);
     if (input->whole)
         mw_check_data(check, &data);
     else
@@ -147,21 +164,30 @@ static void check_output(const MwCheck *check, const MwPlanOutput *output)
                               .global = mw_plan_held(output),
                               .spec = output->spec};
     check_padding(check, data.label, &output->global, data.global);
+    check_on_device(check, data.label, data.buffer);
     if (output->whole)
         mw_check_data(check, &data);
     else
         check_micro_batch(check, data);
 }
 
-/* A copy is a state that is like a weight of the mesh but for its type. */
+static bool is_on_host(const MwCheck *check, const MwPlanWeight *weight)
+{
+    return weight->buffer >= 0 && weight->buffer < check->mesh->buffer_count &&
+           mw_plan_is_on_host(check->mesh, &check->mesh->buffers[weight->buffer]);
+}
+
+/* A copy is a state that is like a weight of the mesh but for its type; of a weight on the host it
+ * may be split otherwise. */
 static void check_copy(const MwCheck *check, const MwPlanWeight *copy)
 {
     for (int i = 0; i < check->mesh->weight_count; i++) {
         const MwPlanWeight *weight = &check->mesh->weights[i];
         if (!weight->is_state && strcmp(weight->name, copy->copy_of) == 0 &&
             mw_tensor_same_shape(&weight->global, &copy->global) &&
-            mw_spec_equal(weight->spec, copy->spec) && weight->init == copy->init &&
-            weight->init_value == copy->init_value && copy->is_state && !copy->reset_each_step)
+            (mw_spec_equal(weight->spec, copy->spec) || is_on_host(check, weight)) &&
+            weight->init == copy->init && weight->init_value == copy->init_value &&
+            copy->is_state && !copy->reset_each_step)
             return;
     }
     mw_check_error(check, "weight '%s' is a copy of '%s', but there is no such weight, split so",
@@ -180,6 +206,8 @@ static void check_weight(const MwCheck *check, const MwPlanWeight *weight)
     mw_check_data(check, &data);
     if (weight->is_copy)
         check_copy(check, weight);
+    if (weight->reset_each_step)
+        check_on_device(check, data.label, data.buffer);
     if ((unsigned)weight->init > MW_INIT_CONSTANT)
         mw_check_error(check, "weight '%s' has no known initial value", weight->name);
     if (weight->buffer >= 0 && weight->buffer < check->mesh->buffer_count &&
@@ -244,6 +272,7 @@ static void check_names(const MwCheck *check)
 static void check_metric(const MwCheck *check, const MwPlanMetric *metric)
 {
     const MwPlanMesh *mesh = check->mesh;
+    check_on_device(check, (MwCheckLabel){"metric", metric->name}, metric->buffer);
     if (metric->buffer >= mesh->buffer_count)
         mw_check_error(check, "metric '%s' is in buffer %d, which does not exist", metric->name,
                        metric->buffer);
@@ -280,6 +309,9 @@ void mw_check_mesh(const MwCheck *check)
     const MwPlanMesh *mesh = check->mesh;
     if (mesh->arena_bytes < 0 || mesh->arena_bytes > largest_bytes)
         mw_check_error(check, "its arena has %lld bytes", (long long)mesh->arena_bytes);
+    if (mesh->has_host && (mesh->host_bytes < 1 || mesh->host_bytes > largest_bytes))
+        mw_check_error(check, "its devices have %lld bytes on the host",
+                       (long long)mesh->host_bytes);
     if (mesh->has_ceilings && (!is_rate(mesh->flops_per_s) || !is_rate(mesh->bytes_per_s)))
         mw_check_error(check, "its devices have no possible rates");
     for (int i = 0; i < mesh->buffer_count; i++)

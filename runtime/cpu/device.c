@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The device's memory is the process's, and every call is complete when it returns. */
+/* The device's memory is the process's, as is that of the host, and every call is complete when it
+ * returns. */
 #include "runtime/cpu/device.h"
 
+#include "runtime/cpu/host_file.h"
 #include "runtime/cpu/routines.h"
 #include "runtime/plan/routine.h"
 
@@ -15,6 +17,8 @@ typedef struct {
     MwDevice base;
     const MwPlan *plan;
     MwKernel **kernels; /* [MwPlan.kernels] */
+    void *kept;         /* NULL: nothing is kept on the host */
+    int64_t kept_bytes;
 } Cpu;
 
 static void *cpu_alloc(MwDevice *device, int64_t bytes, MwFault *fault)
@@ -31,6 +35,15 @@ static void cpu_release(MwDevice *device, void *memory, int64_t bytes)
 {
     (void)device, (void)bytes;
     free(memory);
+}
+
+static void *cpu_alloc_kept(MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    Cpu *cpu = (Cpu *)device;
+    MW_ASSERT(!cpu->kept);
+    cpu->kept_bytes = bytes;
+    cpu->kept = mw_host_file_map(device->kept_folder, bytes, fault);
+    return cpu->kept;
 }
 
 static bool cpu_copy(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault)
@@ -83,13 +96,16 @@ static bool cpu_synchronize(MwDevice *device, MwFault *fault)
 
 static void cpu_destroy(MwDevice *device)
 {
-    (void)device;
+    Cpu *cpu = (Cpu *)device;
+    mw_host_file_unmap(cpu->kept, cpu->kept_bytes);
+    cpu->kept = NULL;
 }
 
 static const MwDeviceTable cpu_table = {
     .name = "cpu",
     .alloc = cpu_alloc,
     .release = cpu_release,
+    .alloc_kept = cpu_alloc_kept,
     .copy_in = cpu_copy,
     .copy_out = cpu_copy,
     .copy = cpu_copy,

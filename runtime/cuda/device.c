@@ -52,8 +52,10 @@ typedef struct {
     int event_count;
     cudaEvent_t reached; /* synchronize records it at the end of the stream */
     Pinned pinned[PINNED_BUFFERS];
-    int next;                    /* the pinned buffer for the next copy to the device */
-    void *host_memory;           /* of alloc_host; NULL: not called */
+    int next;          /* the pinned buffer for the next copy to the device */
+    void *host_memory; /* of alloc_host; NULL: not called */
+    char *kept;        /* [kept_bytes] of alloc_kept, pinned; NULL: not called */
+    int64_t kept_bytes;
     int run_calls;               /* since the last of these events was recorded */
     cudaEvent_t ran[RUN_EVENTS]; /* recorded in turn after every RUN_CALLS calls */
     int next_ran;
@@ -92,10 +94,42 @@ static void cuda_release(MwDevice *device, void *memory, int64_t bytes)
     cudaFree(memory);
 }
 
+static void *cuda_alloc_kept(MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    Cuda *cuda = (Cuda *)device;
+    MW_ASSERT(!cuda->kept);
+    cuda->kept_bytes = bytes;
+    return CALL(cudaMallocHost, (void **)&cuda->kept, (size_t)bytes) ? cuda->kept : NULL;
+}
+
+static bool is_kept(const Cuda *cuda, const void *at)
+{
+    const char *byte = at;
+    return cuda->kept && byte >= cuda->kept && byte < cuda->kept + cuda->kept_bytes;
+}
+
+static bool cuda_synchronize(MwDevice *device, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    return CALL(cudaEventRecord, cuda->reached, cuda->stream) &&
+           mw_cuda_wait(&cuda->device.base, cuda->reached, fault);
+}
+
+/* Copies within the memory of the host, between steps. */
+static bool copy_kept(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault)
+{
+    if (!cuda_synchronize(device, fault))
+        return false;
+    memcpy(to, from, (size_t)bytes);
+    return true;
+}
+
 static bool cuda_copy_in(MwDevice *device, void *to, const void *host, int64_t bytes,
                          MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
+    if (is_kept(cuda, to))
+        return copy_kept(device, to, host, bytes, fault);
     for (int64_t at = 0; at < bytes; at += PINNED_BYTES) {
         const Pinned *pinned = &cuda->pinned[cuda->next];
         const size_t count = (size_t)mw_min(PINNED_BYTES, bytes - at);
@@ -158,6 +192,8 @@ static bool cuda_copy_out(MwDevice *device, void *host, const void *from, int64_
                           MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
+    if (is_kept(cuda, from))
+        return copy_kept(device, host, from, bytes, fault);
     for (int64_t begin = 0, end = -PINNED_BYTES; end < bytes;
          begin += PINNED_BYTES, end += PINNED_BYTES) {
         if (begin < bytes &&
@@ -171,23 +207,29 @@ static bool cuda_copy_out(MwDevice *device, void *host, const void *from, int64_
     return true;
 }
 
+static bool copy_on(const Cuda *cuda, MwQueue queue, void *to, const void *from, int64_t bytes,
+                    MwFault *fault)
+{
+    const enum cudaMemcpyKind kind = is_kept(cuda, to)     ? cudaMemcpyDeviceToHost
+                                     : is_kept(cuda, from) ? cudaMemcpyHostToDevice
+                                                           : cudaMemcpyDeviceToDevice;
+    return CALL(cudaMemcpyAsync, to, from, (size_t)bytes, kind, cuda->streams[queue]);
+}
+
 static bool cuda_copy(MwDevice *device, void *to, const void *from, int64_t bytes, MwFault *fault)
 {
-    const Cuda *cuda = (Cuda *)device;
-    return CALL(cudaMemcpyAsync, to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, cuda->stream);
+    return copy_on((const Cuda *)device, MW_QUEUE_COMPUTE, to, from, bytes, fault);
 }
 
 static bool cuda_zero(MwDevice *device, void *to, int64_t bytes, MwFault *fault)
 {
     const Cuda *cuda = (Cuda *)device;
-    return CALL(cudaMemsetAsync, to, 0, (size_t)bytes, cuda->stream);
-}
-
-static bool cuda_synchronize(MwDevice *device, MwFault *fault)
-{
-    const Cuda *cuda = (Cuda *)device;
-    return CALL(cudaEventRecord, cuda->reached, cuda->stream) &&
-           mw_cuda_wait(&cuda->device.base, cuda->reached, fault);
+    if (!is_kept(cuda, to))
+        return CALL(cudaMemsetAsync, to, 0, (size_t)bytes, cuda->stream);
+    if (!cuda_synchronize(device, fault))
+        return false;
+    memset(to, 0, (size_t)bytes);
+    return true;
 }
 
 /* ---- Queues ---- */
@@ -256,7 +298,20 @@ static bool run_zero(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 
 static bool run_copy(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
-    return cuda_copy(device, call->operands[1], call->operands[0], call->args[0].i, fault);
+    return copy_on((const Cuda *)device, call->queue, call->operands[1], call->operands[0],
+                   call->args[0].i, fault);
+}
+
+/* Runs a kernel of the host, when the GPU has done what was queued before: its operands were copied
+ * then. */
+static bool run_on_host(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
+{
+    const Cuda *cuda = (Cuda *)device;
+    if (!cuda_synchronize(device, fault))
+        return false;
+    cuda->kernels[call->instr->target](call->operands, call->args,
+                                       mw_plan_instr_sets(cuda->plan, call->instr), NULL);
+    return true;
 }
 
 /* Launches a kernel. cudaGetLastError may also report an error of an earlier call. */
@@ -328,6 +383,8 @@ static bool limit_lead(Cuda *cuda, int calls, MwFault *fault)
 static bool cuda_run(MwDevice *device, const MwDeviceCall *call, MwFault *fault)
 {
     Cuda *cuda = (Cuda *)device;
+    if (call->instr->kind == MW_INSTR_KERNEL && cuda->plan->kernels[call->instr->target].on_host)
+        return run_on_host(device, call, fault);
     if (!quiesce(cuda, fault) || !limit_lead(cuda, 1, fault))
         return false;
     return call->instr->kind == MW_INSTR_KERNEL ? run_kernel(cuda, call, fault)
@@ -356,6 +413,8 @@ static void cuda_destroy(MwDevice *device)
     }
     if (cuda->host_memory)
         cudaFreeHost(cuda->host_memory);
+    if (cuda->kept)
+        cudaFreeHost(cuda->kept);
     if (cuda->reached)
         cudaEventDestroy(cuda->reached);
     for (int i = 0; i < RUN_EVENTS; i++)
@@ -372,6 +431,7 @@ static const MwDeviceTable cuda_table = {
     .name = "cuda",
     .alloc = cuda_alloc,
     .release = cuda_release,
+    .alloc_kept = cuda_alloc_kept,
     .copy_in = cuda_copy_in,
     .alloc_host = cuda_alloc_host,
     .copy_in_async = cuda_copy_in_async,

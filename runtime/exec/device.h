@@ -30,6 +30,7 @@ typedef struct {
     void *const *operands;
     const int64_t *operand_bytes; /* size of each operand's whole buffer */
     const MwKernelArg *args;
+    MwQueue queue; /* MW_QUEUE_COMPUTE, but perhaps of the routine copy */
 } MwDeviceCall;
 
 typedef struct {
@@ -44,6 +45,10 @@ typedef struct {
      * device. At most one allocation per device. NULL: the device has none, and none of the
      * functions that need it or that end steps. */
     void *(*alloc_host)(MwDevice *device, int64_t bytes, MwFault *fault);
+    /* Memory of the host for what a plan has there, which `copy_in`, `copy_out`, `copy`, `zero` and
+     * `run` take as they take that of the device. It lives as long as the device. At most one
+     * allocation per device. */
+    void *(*alloc_kept)(MwDevice *device, int64_t bytes, MwFault *fault);
 
     /* ---- Copies ---- */
 
@@ -110,8 +115,9 @@ struct MwDevice {
     bool is_host;    /* the process can read and write the device's memory */
     bool is_dry_run; /* the memory holds no data, so that contents need not be computed */
     const char
-        *warning;       /* what its user should know, as a library that is missing; NULL: nothing */
-    MwChoices *choices; /* of `tune`; NULL where that is NULL */
+        *warning; /* what its user should know, as a library that is missing; NULL: nothing */
+    const char *kept_folder; /* where alloc_kept makes a file, if it does; NULL: a usual place */
+    MwChoices *choices;      /* of `tune`; NULL where that is NULL */
     bool is_capturing; /* between begin_capture and end_capture: nothing queued can be waited for */
     /* Address, on the device, from which kernels read the number of the step. NULL: they take it by
      * value. */

@@ -9,11 +9,16 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* A memory. */
 typedef struct {
-    MwDevice base;
     char *memory;
     int64_t bytes;
     uint64_t *written; /* bit u: unit u of the memory was written */
+} Region;
+
+typedef struct {
+    MwDevice base;
+    Region arena, kept; /* on the device, and on the host */
 } Checker;
 
 /* Address space. Pages that are accessible read as zeros until they are written. */
@@ -35,39 +40,59 @@ static int64_t bitmap_bytes(int64_t bytes)
     return (bytes / MW_BUFFER_ALIGNMENT / 64 + 1) * (int64_t)sizeof(uint64_t);
 }
 
-static void *check_alloc(MwDevice *device, int64_t bytes, MwFault *fault)
+static void *make_region(Region *region, int64_t bytes, MwFault *fault)
 {
-    Checker *checker = (Checker *)device;
-    MW_ASSERT(!checker->memory);
-    checker->bytes = bytes;
-    checker->memory = reserve(bytes, PROT_NONE);
-    checker->written = reserve(bitmap_bytes(bytes), PROT_READ | PROT_WRITE);
-    if (checker->memory && checker->written)
-        return checker->memory;
+    MW_ASSERT(!region->memory);
+    region->bytes = bytes;
+    region->memory = reserve(bytes, PROT_NONE);
+    region->written = reserve(bitmap_bytes(bytes), PROT_READ | PROT_WRITE);
+    if (region->memory && region->written)
+        return region->memory;
     mw_fault_set(fault, "cannot reserve %lld bytes: %s", (long long)bytes, strerror(errno));
     return NULL;
 }
 
-static void check_release(MwDevice *device, void *memory, int64_t bytes)
+static void free_region(Region *region)
 {
-    Checker *checker = (Checker *)device;
-    unreserve(memory, bytes);
-    unreserve(checker->written, bitmap_bytes(bytes));
-    checker->memory = NULL;
-    checker->written = NULL;
+    unreserve(region->memory, region->bytes);
+    unreserve(region->written, bitmap_bytes(region->bytes));
+    *region = (Region){0};
 }
 
-/* A unit is MW_BUFFER_ALIGNMENT bytes. True if the bytes lie in the memory; sets the units that
- * they are in. */
-static bool find_units(const Checker *checker, const void *at, int64_t bytes, int64_t *begin,
-                       int64_t *end, MwFault *fault)
+static void *check_alloc(MwDevice *device, int64_t bytes, MwFault *fault)
 {
-    int64_t offset = (const char *)at - checker->memory;
+    return make_region(&((Checker *)device)->arena, bytes, fault);
+}
+
+static void check_release(MwDevice *device, void *memory, int64_t bytes)
+{
+    (void)memory, (void)bytes;
+    free_region(&((Checker *)device)->arena);
+}
+
+static void *check_alloc_kept(MwDevice *device, int64_t bytes, MwFault *fault)
+{
+    return make_region(&((Checker *)device)->kept, bytes, fault);
+}
+
+/* A unit is MW_BUFFER_ALIGNMENT bytes. Returns the memory that the bytes lie in, and sets the units
+ * that they are in; NULL after a fault. */
+static const Region *find_units(const Checker *checker, const void *at, int64_t bytes,
+                                int64_t *begin, int64_t *end, MwFault *fault)
+{
+    const Region *kept = &checker->kept;
+    const bool is_kept = kept->memory && (const char *)at >= kept->memory &&
+                         (const char *)at < kept->memory + kept->bytes;
+    const Region *region = is_kept ? kept : &checker->arena;
+    int64_t offset = (const char *)at - region->memory;
     *begin = offset / MW_BUFFER_ALIGNMENT;
     *end = mw_ceil_div(offset + bytes, MW_BUFFER_ALIGNMENT);
-    return (offset >= 0 && bytes >= 0 && bytes <= checker->bytes - offset) ||
-           mw_fault_set(fault, "%lld bytes at offset %lld are outside the arena of %lld",
-                        (long long)bytes, (long long)offset, (long long)checker->bytes);
+    if (offset >= 0 && bytes >= 0 && bytes <= region->bytes - offset)
+        return region;
+    mw_fault_set(fault, "%lld bytes at offset %lld are outside the %s of %lld", (long long)bytes,
+                 (long long)offset, is_kept ? "memory of the host" : "arena",
+                 (long long)region->bytes);
+    return NULL;
 }
 
 /* The bits of units [begin, end) in the word that has the bit of `begin`. */
@@ -81,20 +106,22 @@ static uint64_t word_mask(int64_t begin, int64_t end)
 static bool mark_written(const Checker *checker, const void *at, int64_t bytes, MwFault *fault)
 {
     int64_t begin, end;
-    if (!find_units(checker, at, bytes, &begin, &end, fault))
+    const Region *region = find_units(checker, at, bytes, &begin, &end, fault);
+    if (!region)
         return false;
     for (int64_t unit = begin; unit < end; unit = (unit / 64 + 1) * 64)
-        checker->written[unit / 64] |= word_mask(unit, end);
+        region->written[unit / 64] |= word_mask(unit, end);
     return true;
 }
 
 static bool check_read(const Checker *checker, const void *at, int64_t bytes, MwFault *fault)
 {
     int64_t begin, end;
-    if (!find_units(checker, at, bytes, &begin, &end, fault))
+    const Region *region = find_units(checker, at, bytes, &begin, &end, fault);
+    if (!region)
         return false;
     for (int64_t unit = begin; unit < end; unit = (unit / 64 + 1) * 64)
-        if (~checker->written[unit / 64] & word_mask(unit, end))
+        if (~region->written[unit / 64] & word_mask(unit, end))
             return mw_fault_set(fault, "bytes near offset %lld are read before they are written",
                                 (long long)(unit * MW_BUFFER_ALIGNMENT));
     return true;
@@ -163,13 +190,14 @@ static bool check_synchronize(MwDevice *device, MwFault *fault)
 
 static void check_destroy(MwDevice *device)
 {
-    (void)device;
+    free_region(&((Checker *)device)->kept);
 }
 
 static const MwDeviceTable check_table = {
     .name = "check",
     .alloc = check_alloc,
     .release = check_release,
+    .alloc_kept = check_alloc_kept,
     .copy_in = check_copy_in,
     .copy_out = check_copy_out,
     .copy = check_copy,

@@ -39,19 +39,22 @@ static void alloc_call(MwExecutor *executor, MwArena *arena)
 static bool make_commands(MwExecutor *executor, MwArena *arena, bool has_graphs, MwFault *fault)
 {
     MwDevice *device = executor->device;
+    const bool overlaps = device->table->make_events && executor->mesh->has_host &&
+                          !executor->trace; /* which times one after another */
     executor->commands =
         mw_step_commands(arena, executor->mesh, mw_endpoints_traffic(executor->endpoints),
-                         executor->transport->queue, has_graphs);
+                         executor->transport->queue,
+                         overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE, has_graphs);
     return executor->commands.event_count == 0 ||
            device->table->make_events(device, arena, executor->commands.event_count, fault);
 }
 
-/* True if work can be captured: what the host gives and takes lies where the device reaches it,
- * collectives need no host, and instructions are not timed. */
+/* True if work can be captured: what the host gives and takes lies where the device reaches it, the
+ * host computes nothing in between, collectives need no host, and instructions are not timed. */
 static bool can_capture(const MwExecutor *executor)
 {
     return executor->device->table->begin_capture && executor->host_slots &&
-           executor->transport->is_queued && !executor->trace;
+           executor->transport->is_queued && !executor->trace && !executor->mesh->has_host;
 }
 
 static void make_graphs(MwExecutor *executor, MwArena *arena)
@@ -98,6 +101,11 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     executor->memory = transport->table->alloc_arena(transport, device, mesh->arena_bytes, fault);
     if (!executor->memory)
         return NULL;
+    if (mesh->has_host) {
+        executor->host = device->table->alloc_kept(device, mesh->host_bytes, fault);
+        if (!executor->host)
+            return NULL;
+    }
     executor->endpoints =
         mw_endpoints_new(arena, plan, mesh, device, transport, executor->memory, fault);
     if (!executor->endpoints || !mw_executor_alloc_data(executor, arena, fault) ||
@@ -112,12 +120,22 @@ MwExecutor *mw_executor_new(MwArena *arena, const MwPlan *plan, MwDevice *device
     return executor;
 }
 
+/* What the steps of an executor beside another change, and where it lies. */
+static MwSavedWeights save_places(MwArena *arena, const MwExecutor *beside)
+{
+    const MwPlanMesh *mesh = beside->mesh;
+    void **at = MW_NEW(arena, void *, mesh->weight_count);
+    for (int i = 0; i < mesh->weight_count; i++)
+        at[i] = mw_executor_buffer(beside, mesh->weights[i].buffer);
+    return mw_saved_weights(arena, mesh, at);
+}
+
 MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const MwPlan *plan,
                                MwFault *fault)
 {
     MwExecutor *beside = mw_arena_dup(arena, executor, sizeof *executor);
     const MwPlanMesh *mesh = mw_plan_mesh_of_rank(plan, executor->transport->rank);
-    MW_ASSERT(mesh->arena_bytes == executor->mesh->arena_bytes);
+    MW_ASSERT(mw_plan_mesh_end(mesh) == mw_plan_mesh_end(executor->mesh));
     beside->plan = plan;
     beside->mesh = mesh;
     beside->beside = executor;
@@ -131,7 +149,7 @@ MwExecutor *mw_executor_beside(MwArena *arena, const MwExecutor *executor, const
     const int64_t slot_bytes = mw_executor_place_data(beside, arena);
     MW_ASSERT(slot_bytes <= executor->host_slot_bytes || !executor->host_slots);
     make_labels(beside, arena);
-    beside->saved = mw_saved_weights(arena, mesh, beside->memory);
+    beside->saved = save_places(arena, beside);
     return beside;
 }
 
@@ -180,6 +198,7 @@ bool mw_executor_start(MwExecutor *executor, uint64_t seed, MwFault *fault)
 typedef struct {
     const MwPlanTask *task;
     int instr, run;
+    MwQueue queue;
 } InstrRun;
 
 /* The block of the device that is arg->places further along arg->axis. */
@@ -190,6 +209,18 @@ static int shifted_block(const MwExecutor *executor, const MwPlanArg *arg)
     memcpy(coordinate, executor->coordinate, sizeof coordinate);
     coordinate[arg->axis] = (coordinate[arg->axis] + arg->places) % shape->size[arg->axis];
     return mw_mesh_block(shape, arg->axes, coordinate);
+}
+
+static const MwPlanInstr *instr_of(const MwExecutor *executor, const InstrRun *at)
+{
+    return &executor->mesh->programs[at->task->program].instrs[at->instr];
+}
+
+/* Whether the instruction is a kernel that the host's processors run. */
+static bool is_on_host(const MwExecutor *executor, const InstrRun *at)
+{
+    const MwPlanInstr *instr = instr_of(executor, at);
+    return instr->kind == MW_INSTR_KERNEL && executor->plan->kernels[instr->target].on_host;
 }
 
 static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, const InstrRun *at)
@@ -207,8 +238,9 @@ static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, c
     case MW_ARG_SHIFTED:
         return (MwKernelArg){.i = shifted_block(executor, arg) * arg->block_stride};
     case MW_ARG_STEP:
-        return executor->device->step ? (MwKernelArg){.at = executor->device->step}
-                                      : (MwKernelArg){.i = executor->kernel_step};
+        return executor->device->step && !is_on_host(executor, at)
+                   ? (MwKernelArg){.at = executor->device->step}
+                   : (MwKernelArg){.i = executor->kernel_step};
     case MW_ARG_SEED:
         return (MwKernelArg){.i = (int64_t)executor->seed};
     }
@@ -223,11 +255,6 @@ static bool run_collective(const MwExecutor *executor, const MwPlanInstr *instr,
             mw_exchange_of_part(instr, i, executor->operands[2 * i], executor->operands[2 * i + 1]);
     return executor->transport->table->exchange(executor->transport, executor->device,
                                                 executor->parts, parts, fault);
-}
-
-static const MwPlanInstr *instr_of(const MwExecutor *executor, const InstrRun *at)
-{
-    return &executor->mesh->programs[at->task->program].instrs[at->instr];
 }
 
 static void set_operands(const MwExecutor *executor, const InstrRun *at)
@@ -246,7 +273,8 @@ static MwDeviceCall call_of(const MwExecutor *executor, const InstrRun *at)
     const MwPlanInstr *instr = instr_of(executor, at);
     for (int i = 0; i < instr->arg_count; i++)
         executor->args[i] = arg_value(executor, &instr->args[i], at);
-    return (MwDeviceCall){instr, executor->operands, executor->operand_bytes, executor->args};
+    return (MwDeviceCall){instr, executor->operands, executor->operand_bytes, executor->args,
+                          at->queue};
 }
 
 static bool run_call(const MwExecutor *executor, const InstrRun *at, MwFault *fault)
@@ -278,7 +306,7 @@ bool mw_executor_tune(const MwExecutor *executor, MwFault *fault)
     for (int p = 0; tunes && p < executor->mesh->program_count; p++) {
         const MwPlanTask task = {.program = p};
         for (int i = 0; i < executor->mesh->programs[p].instr_count; i++)
-            if (!tune_instr(executor, &(InstrRun){&task, i, 0}, fault))
+            if (!tune_instr(executor, &(InstrRun){&task, i, 0, MW_QUEUE_COMPUTE}, fault))
                 return false;
     }
     return true;
@@ -306,7 +334,7 @@ static bool run_loop(const MwExecutor *executor, const MwPlanTask *task, int *in
     const MwPlanLoop *loop = mw_plan_loop_at(&executor->mesh->programs[task->program], *instr);
     for (int run = 0; run < loop->runs; run++) {
         for (*instr = loop->first; *instr < loop->first + loop->count; (*instr)++)
-            if (!run_instr(executor, &(InstrRun){task, *instr, run}, fault))
+            if (!run_instr(executor, &(InstrRun){task, *instr, run, MW_QUEUE_COMPUTE}, fault))
                 return false;
         *instr = loop->first;
         if (!mw_endpoints_progress(executor->endpoints, fault))
@@ -379,7 +407,8 @@ static bool do_at_instr(const MwExecutor *executor, const MwCommand *command, in
     if (command->kind == MW_COMMAND_LOOP
             ? !run_loop(executor, task, instr, fault)
             : kind != MW_INSTR_SEND && kind != MW_INSTR_RECEIVE &&
-                  !run_instr(executor, &(InstrRun){task, *instr, command->run}, fault))
+                  !run_instr(executor, &(InstrRun){task, *instr, command->run, command->queue},
+                             fault))
         return false;
     return mw_endpoints_progress(executor->endpoints, fault);
 }

@@ -24,6 +24,7 @@ struct MwExecutor {
     const char *(*labels)[MW_TRAFFIC_KINDS]; /* [endpoints] names of their operations in faults */
     int coordinate[MW_MAX_AXES];
     char *memory;           /* the arena, on the device */
+    char *host;             /* what the mesh keeps on the host; NULL: nothing */
     MwExchanges *exchanges; /* of its plan, and of those of executors beside it */
     MwZeroRange *zeros;     /* [zero_count] zeroed before every step */
     int zero_count;
@@ -51,10 +52,15 @@ struct MwExecutor {
     MwFault late;
 };
 
-/* The slot of a buffer, on the device, that tasks of a micro-batch use; -1 is no micro-batch. */
+/* The slot of a buffer, on the device or on the host, that tasks of a micro-batch use; -1 is no
+ * micro-batch. */
 static inline void *mw_executor_slot(const MwExecutor *executor, int buffer, int micro_batch)
 {
-    return executor->memory + mw_plan_slot_offset(&executor->mesh->buffers[buffer], micro_batch);
+    const MwPlanMesh *mesh = executor->mesh;
+    const int64_t offset = mw_plan_slot_offset(&mesh->buffers[buffer], micro_batch);
+    return mw_plan_is_on_host(mesh, &mesh->buffers[buffer])
+               ? executor->host + (offset - mw_host_begin(mesh->arena_bytes))
+               : executor->memory + offset;
 }
 
 /* Queues the work of the commands [begin, end) of a step, or does it; inputs are filled unless the

@@ -133,9 +133,9 @@ MwZeroRange *mw_weights_zero_ranges(MwArena *arena, const MwPlanMesh *mesh, int 
     return zeros;
 }
 
-MwSavedWeights mw_saved_weights(MwArena *arena, const MwPlanMesh *mesh, char *memory)
+MwSavedWeights mw_saved_weights(MwArena *arena, const MwPlanMesh *mesh, void *const *at)
 {
-    const MwSavedWeights saved = {mesh, memory, MW_NEW(arena, char *, mesh->weight_count)};
+    const MwSavedWeights saved = {mesh, at, MW_NEW(arena, char *, mesh->weight_count)};
     for (int i = 0; i < mesh->weight_count; i++)
         if (mw_plan_changes(mesh, i))
             saved.host[i] =
@@ -148,8 +148,7 @@ bool mw_weights_save(MwDevice *device, const MwSavedWeights *saved, MwFault *fau
     for (int i = 0; saved->mesh && i < saved->mesh->weight_count; i++) {
         const MwPlanBuffer *buffer = &saved->mesh->buffers[saved->mesh->weights[i].buffer];
         if (saved->host[i] &&
-            !device->table->copy_out(device, saved->host[i], saved->memory + buffer->offset,
-                                     buffer->bytes, fault))
+            !device->table->copy_out(device, saved->host[i], saved->at[i], buffer->bytes, fault))
             return false;
     }
     return true;
@@ -159,8 +158,8 @@ bool mw_weights_restore(MwDevice *device, const MwSavedWeights *saved, MwFault *
 {
     for (int i = 0; saved->mesh && i < saved->mesh->weight_count; i++) {
         const MwPlanBuffer *buffer = &saved->mesh->buffers[saved->mesh->weights[i].buffer];
-        if (saved->host[i] && !device->table->copy_in(device, saved->memory + buffer->offset,
-                                                      saved->host[i], buffer->bytes, fault))
+        if (saved->host[i] &&
+            !device->table->copy_in(device, saved->at[i], saved->host[i], buffer->bytes, fault))
             return false;
     }
     return true;

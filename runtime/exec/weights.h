@@ -27,11 +27,11 @@ MwZeroRange *mw_weights_zero_ranges(MwArena *arena, const MwPlanMesh *mesh, int 
 /* Weights and states that a step changes, and room on the host for what they were before. */
 typedef struct {
     const MwPlanMesh *mesh;
-    char *memory; /* the arena, on the device */
-    char **host;  /* [mesh->weights] NULL: a step does not change it */
+    void *const *at; /* [mesh->weights] where they lie */
+    char **host;     /* [mesh->weights] NULL: a step does not change it */
 } MwSavedWeights;
 
-MwSavedWeights mw_saved_weights(MwArena *arena, const MwPlanMesh *mesh, char *memory);
+MwSavedWeights mw_saved_weights(MwArena *arena, const MwPlanMesh *mesh, void *const *at);
 /* Copies them to the host; and back. */
 bool mw_weights_save(MwDevice *device, const MwSavedWeights *saved, MwFault *fault);
 bool mw_weights_restore(MwDevice *device, const MwSavedWeights *saved, MwFault *fault);

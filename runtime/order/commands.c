@@ -3,12 +3,13 @@
 
 #include "runtime/order/graphs.h"
 #include "runtime/order/hazards.h"
+#include "runtime/plan/routine.h"
 
 typedef struct {
     MwArena *arena; /* scratch memory */
     const MwPlanMesh *mesh;
     const MwTraffic *traffic;
-    MwQueue collectives;
+    MwQueue collectives, copies;
     MW_VEC(MwCommand) commands;
     MwHazardOps ops; /* one for each command, where there are two queues */
 } Builder;
@@ -25,8 +26,18 @@ static bool is_message(const MwPlanInstr *instr)
     return instr->kind == MW_INSTR_SEND || instr->kind == MW_INSTR_RECEIVE;
 }
 
+/* Whether an instruction copies between the device and the host. */
+static bool copies_across(const MwPlanMesh *mesh, const MwPlanInstr *instr)
+{
+    return instr->kind == MW_INSTR_ROUTINE && instr->target == MW_ROUTINE_COPY &&
+           mw_plan_is_on_host(mesh, &mesh->buffers[instr->operands[0].buffer]) !=
+               mw_plan_is_on_host(mesh, &mesh->buffers[instr->operands[1].buffer]);
+}
+
 static MwQueue queue_of(const Builder *b, const MwPlanInstr *instr)
 {
+    if (copies_across(b->mesh, instr))
+        return b->copies;
     return instr->kind == MW_INSTR_COLLECTIVE && b->mesh->shape.size[instr->axis] > 1
                ? b->collectives
                : MW_QUEUE_COMPUTE;
@@ -117,13 +128,13 @@ static void access_slot(Builder *b, int buffer, int micro_batch, bool writes)
 
 static void access_arena(Builder *b)
 {
-    mw_hazard_ops_access(b->arena, &b->ops, (MwByteAccess){0, b->mesh->arena_bytes, true});
+    mw_hazard_ops_access(b->arena, &b->ops, (MwByteAccess){0, mw_plan_mesh_end(b->mesh), true});
 }
 
-/* What waits for other ranks, by a byte behind the arena. */
+/* What waits for other ranks, by a byte behind all offsets. */
 static void access_ranks(Builder *b)
 {
-    const int64_t at = b->mesh->arena_bytes;
+    const int64_t at = mw_plan_mesh_end(b->mesh);
     mw_hazard_ops_access(b->arena, &b->ops, (MwByteAccess){at, at + 1, true});
 }
 
@@ -311,10 +322,13 @@ static bool has_two_queues(const Builder *b)
 }
 
 MwCommandList mw_step_commands(MwArena *arena, const MwPlanMesh *mesh, const MwTraffic *traffic,
-                               MwQueue collectives, bool has_graphs)
+                               MwQueue collectives, MwQueue copies, bool has_graphs)
 {
-    Builder b = {
-        .arena = mw_arena_new(), .mesh = mesh, .traffic = traffic, .collectives = collectives};
+    Builder b = {.arena = mw_arena_new(),
+                 .mesh = mesh,
+                 .traffic = traffic,
+                 .collectives = collectives,
+                 .copies = copies};
     add_commands(&b);
     const bool is_ordered = has_two_queues(&b);
     MwCommandList list = {.at = b.commands.at, .count = b.commands.count};

@@ -8,6 +8,8 @@
  * the update, are hoisted: they are issued as soon as the last backward task is done with what they
  * read and with the memory that they write.
  *
+ * Copies to and from the host have that queue too, and are ordered and hoisted likewise.
+ *
  * A graph is one operation among the commands outside of it, and the events inside are its own. All
  * collectives are one after another, those of graphs and those outside, also on different axes, so
  * that no two wait for other ranks at once.
@@ -20,9 +22,9 @@
 #include "runtime/order/command.h"
 #include "runtime/plan/traffic.h"
 
-/* `collectives` is the queue of collectives in groups of several members. `has_graphs`: the device
- * captures graphs. */
+/* `collectives` is the queue of collectives in groups of several members, `copies` that of copies
+ * between the device and the host. `has_graphs`: the device captures graphs. */
 MwCommandList mw_step_commands(MwArena *arena, const MwPlanMesh *mesh, const MwTraffic *traffic,
-                               MwQueue collectives, bool has_graphs);
+                               MwQueue collectives, MwQueue copies, bool has_graphs);
 
 #endif

@@ -200,6 +200,7 @@ static const MwPlanField mesh_fields[] = {
     FIELD("shape", shape, shape),
     FIELD("first_rank", count, first_rank),
     FIELD("arena_bytes", size, arena_bytes),
+    FIELD("host_bytes", size, host_bytes, PRESENT(has_host)),
     FIELD("flops_per_s", number, flops_per_s, PRESENT(has_ceilings)),
     FIELD("bytes_per_s", number, bytes_per_s, PRESENT(has_ceilings)),
 };
@@ -237,10 +238,9 @@ static const MwPlanRecord command_record = RECORD("command", command_fields, PAR
 
 #define OWNER MwPlanKernel
 static const MwPlanField kernel_fields[] = {
-    FIELD("name", string, name),
-    FIELD("operands", count, operand_count),
-    FIELD("args", count, arg_count),
-    FIELD("sets", flag, takes_sets),
+    FIELD("name", string, name),     FIELD("operands", count, operand_count),
+    FIELD("args", count, arg_count), FIELD("sets", flag, takes_sets),
+    FIELD("host", flag, on_host),
 };
 static const MwPlanRecord kernel_record = RECORD("kernel", kernel_fields);
 #undef OWNER

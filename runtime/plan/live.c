@@ -28,8 +28,9 @@ static Slot *slot_at(const Walk *walk, int buffer, int micro_batch)
 static void end_value(Walk *walk, int buffer, Slot *slot)
 {
     const int points = walk->live.first[walk->mesh->task_count];
-    const int64_t bytes = walk->mesh->buffers[buffer].bytes;
-    if (slot->begin < 0 || walk->mesh->buffers[buffer].persistent)
+    const MwPlanBuffer *of = &walk->mesh->buffers[buffer];
+    const int64_t bytes = of->bytes;
+    if (slot->begin < 0 || of->persistent || mw_plan_is_on_host(walk->mesh, of))
         return;
     walk->live.bytes[slot->begin] += bytes;
     if (slot->last + 1 < points)
@@ -133,7 +134,7 @@ static int number_points(MwArena *arena, const MwPlanMesh *mesh, MwPlanLive *liv
 static int64_t begin_buffer(Walk *walk, int buffer)
 {
     const MwPlanBuffer *of = &walk->mesh->buffers[buffer];
-    if (!of->persistent)
+    if (!of->persistent || mw_plan_is_on_host(walk->mesh, of))
         return 0;
     for (int s = 0; walk->watched >= 0 && s < of->slots; s++)
         mw_vec_push(walk->arena, &walk->at_watched, ((MwPlanLiveSlot){buffer, s}));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory that values take over a step, from the plan alone: a value lies in its slot from the
- * instruction that writes it to the last that reads it. What persists is always there. */
+/* The memory of a device that values take over a step, from the plan alone: a value lies in its
+ * slot from the instruction that writes it to the last that reads it. What persists is always
+ * there. */
 #ifndef MW_RUNTIME_PLAN_LIVE_H
 #define MW_RUNTIME_PLAN_LIVE_H
 

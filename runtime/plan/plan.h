@@ -17,14 +17,15 @@
 
 enum { MW_PLAN_VERSION = 8, MW_BUFFER_ALIGNMENT = 64 };
 
-/* A range of the arena. A buffer is storage, not a value: an in-place kernel reads and writes the
+/* A range of the arena, or of the memory of the host, whose offsets follow those of the arena
+ * (mw_host_begin). A buffer is storage, not a value: an in-place kernel reads and writes the
  * same buffer, and the values of a chain of reshapes share one. A write covers the whole buffer, in
  * a loop perhaps by all its runs together; an instruction that writes a part and keeps the rest has
  * access MW_ACCESS_READ_WRITE. */
 typedef struct {
     const char *name;
     MwTensor tensor; /* local */
-    int64_t offset;  /* bytes from the start of the arena; a multiple of MW_BUFFER_ALIGNMENT */
+    int64_t offset;  /* in bytes; a multiple of MW_BUFFER_ALIGNMENT */
     int64_t bytes;   /* at least mw_tensor_bytes(tensor) */
     /* Number of slots, at least 1: values of as many micro-batches can be held at a time. A task of
      * micro-batch m uses slot m % slots. A buffer that a task without a micro-batch uses has 1. */
@@ -32,6 +33,12 @@ typedef struct {
     /* holds a weight or state: keeps its contents between steps, and overlaps no other buffer */
     bool persistent;
 } MwPlanBuffer;
+
+/* The offset at which the memory of the host begins, behind an arena of so many bytes. */
+static inline int64_t mw_host_begin(int64_t arena_bytes)
+{
+    return mw_round_up(arena_bytes, MW_BUFFER_ALIGNMENT);
+}
 
 /* The distance of two adjacent slots of `bytes` each. */
 static inline int64_t mw_slot_bytes(int64_t bytes)
@@ -198,7 +205,8 @@ typedef struct {
     MwInit init;
     double init_value;
     bool is_state; /* an optimizer state, not a weight */
-    /* The state is the weight `copy_of` in a shorter type, sharded as that is. Steps keep it so; it
+    /* The state is the weight `copy_of` in a shorter type, sharded as that is, or on the device in
+     * any type where that is on the host. Steps keep it so; it
      * is not in checkpoints, and is set with the weight. */
     bool is_copy;
     const char *copy_of;
@@ -275,7 +283,9 @@ typedef struct {
     MwMeshShape shape;
     int first_rank; /* ranks first_rank .. + mw_mesh_devices(shape) - 1, row-major */
     int64_t arena_bytes;
-    bool has_ceilings; /* what a device of the mesh can do at most, by its cluster file: */
+    bool has_host;      /* buffers of a device lie on the host: */
+    int64_t host_bytes; /* in memory of its own there, of so many bytes */
+    bool has_ceilings;  /* what a device of the mesh can do at most, by its cluster file: */
     double flops_per_s, bytes_per_s; /* products of the type that most are of; memory */
     MwPlanBuffer *buffers;
     int buffer_count;
@@ -296,12 +306,32 @@ typedef struct {
     MwPlanCosts costs;
 } MwPlanMesh;
 
+/* Whether a buffer lies on the host. */
+static inline bool mw_plan_is_on_host(const MwPlanMesh *mesh, const MwPlanBuffer *buffer)
+{
+    return mesh->has_host && buffer->offset >= mw_host_begin(mesh->arena_bytes);
+}
+
+/* The end of all offsets of the mesh. */
+static inline int64_t mw_plan_mesh_end(const MwPlanMesh *mesh)
+{
+    return mesh->has_host ? mw_host_begin(mesh->arena_bytes) + mesh->host_bytes : mesh->arena_bytes;
+}
+
 typedef struct {
     /* C identifier of a function of type MwKernel (runtime/plan/kernel.h) */
     const char *name;
     int operand_count, arg_count; /* of one set */
     bool takes_sets;              /* one call runs on any number of sets */
+    /* the processors of the host run it, where those of the devices are others: it is of the part
+     * of the source that is C (MW_KERNEL_HOST_MACRO) */
+    bool on_host;
 } MwPlanKernel;
+
+/* Where some kernels run on the host and others on a GPU, the source is two: CUDA C or, behind this
+ * line, C for the host. The table is in the former, and has the functions of the latter. */
+#define MW_KERNEL_HOST_MACRO "MW_HOST_KERNELS"
+#define MW_KERNEL_HOST_LINE "#define " MW_KERNEL_HOST_MACRO "\n"
 
 /* A tensor that goes from one mesh to another each time the program with its send runs. */
 typedef struct {

@@ -89,6 +89,8 @@ static const Case cases[] = {
     {"not", "bool[17]", "", EXACT},
     {"select", "bool[17, 1]; f32[17, 5]; f32[5]", "", EXACT},
     {"identity", "f32[17]", "", EXACT},
+    {"to_host", "f32[17]", "", EXACT},
+    {"to_device", "bool[3, 5]", "", EXACT},
     {"dropout", "f32[3, 1000]", "rate = 0.3; key = 5", F32},
     {"cast_stochastic", "f32[3, 1000]", "type = bf16; key = 5", EXACT},
     {"cast_stochastic", "f32[3, 1000]", "type = f16; key = 5", EXACT},
@@ -573,6 +575,15 @@ static MwNodeId add_put_rows(TestGraph *test, const Case *c)
     return mw_value(test->graph, test_apply(test, NULL, c->op, in, 3, c->attrs))->node;
 }
 
+/* Copies to the host and back are a pair: what leaves a step is on the device. */
+static MwNodeId add_round_trip(TestGraph *test, const Case *c)
+{
+    MwValueId in[3];
+    add_inputs(test, c, in);
+    in[0] = test_apply(test, NULL, "to_host", in, 1, "");
+    return mw_value(test->graph, test_apply(test, NULL, "to_device", in, 1, ""))->node;
+}
+
 /* The gradients of attention take what attention gave. The operands of a case are q, k, v, the
  * gradient of the output, and the mask if there is one. */
 static MwNodeId add_attention_grad(TestGraph *test, const Case *c)
@@ -597,9 +608,10 @@ static int add_case(GraphRun *run, const Case *c)
     MwGraph *graph = run->test.graph;
     int before = graph->nodes.count;
     bool is_grad = strncmp(c->op, "sdpa", 4) == 0 && strstr(c->op, "_grad");
-    MwNodeId id = is_grad ? add_attention_grad(&run->test, c)
-                  : strcmp(c->op, "put_rows") == 0
-                      ? add_put_rows(&run->test, c)
+    MwNodeId id = is_grad                          ? add_attention_grad(&run->test, c)
+                  : strcmp(c->op, "put_rows") == 0 ? add_put_rows(&run->test, c)
+                  : strncmp(c->op, "to_", 3) == 0
+                      ? add_round_trip(&run->test, c)
                       : test_node(&run->test, c->op, c->operands, c->attrs);
     ck_assert_msg(id.index >= 0, "%s: %s", c->op, diags_text(run->test.arena, run->test.diags));
     for (int n = before, operand = 0; n < graph->nodes.count; n++)

@@ -122,6 +122,8 @@ static double (*const unary[MW_OP_COUNT])(double x) = {
     [MW_OP_NOT] = is_zero,
     [MW_OP_IDENTITY] = same,
     [MW_OP_STOP_GRADIENT] = same,
+    [MW_OP_TO_HOST] = same,
+    [MW_OP_TO_DEVICE] = same,
     [MW_OP_BROADCAST] = same,
 };
 
@@ -323,8 +325,9 @@ bool eval_map(const Eval *e)
         return dropout(e), true;
     if (e->node->op == MW_OP_CAST_STOCHASTIC)
         return cast_stochastic(e), true;
-    bool is_map =
-        mw_op_info(e->node->op)->lowering == MW_LOWER_MAP || e->node->op == MW_OP_IDENTITY;
+    bool is_map = mw_op_info(e->node->op)->lowering == MW_LOWER_MAP ||
+                  e->node->op == MW_OP_IDENTITY || e->node->op == MW_OP_TO_HOST ||
+                  e->node->op == MW_OP_TO_DEVICE;
     if (!is_map || e->node->result_count != 1 || !e->node->operand_count)
         return false;
     for (int64_t i = 0; i < mw_tensor_elements(eval_out(e, 0)); i++) {

@@ -13,6 +13,10 @@ MwCluster test_cluster(int devices)
                                      .launch_s = 1e-6};
     for (int type = 0; type < MW_TYPE_COUNT; type++)
         cluster.device.gemm[type] = (MwGemm){.peak_flops = 1e12, .rate_flops = 1e12};
+    cluster.host = (MwHostModel){.memory_bytes = (int64_t)devices << 30,
+                                 .latency_s = 1e-6,
+                                 .bytes_per_s = 1e10,
+                                 .update_bytes_per_s = 1e10};
     cluster.node_link = (MwLink){.call_s = 1e-6, .latency_s = 1e-6, .bandwidth = {link, 1}};
     return cluster;
 }

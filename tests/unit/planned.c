@@ -73,7 +73,8 @@ MwCommandList planned_commands(MwArena *arena, const MwPlan *plan, int mesh, MwQ
                                bool has_graphs)
 {
     const MwTraffic traffic = mw_traffic(arena, plan, &plan->meshes[mesh]);
-    return mw_step_commands(arena, &plan->meshes[mesh], &traffic, collectives, has_graphs);
+    return mw_step_commands(arena, &plan->meshes[mesh], &traffic, collectives, collectives,
+                            has_graphs);
 }
 
 bool planned_is_sum(const MwPlanMesh *mesh, const MwCommand *command)

@@ -69,6 +69,8 @@ START_TEST(a_file_gives_its_figures)
                   "    gemm fp8 { rate = 200 TFLOP/s }\n"
                   "    gemm bf16 { rate = 100 TFLOP/s }\n"
                   "  }\n"
+                  "  host { memory = 1 TB\n latency = 6 us\n bandwidth = 12 GB/s\n"
+                  "    update = 200 GB/s }\n"
                   "  node { latency = 3 us\n bandwidth = [2: 42 GB/s, 8: 128 GB/s]\n call = 6 us\n"
                   "    all_reduce 8 = [1 MB: 79 us, 8 MB: 183 us] }\n"
                   "  network { latency = 25 us\n bandwidth = 25 Gb/s\n"
@@ -97,6 +99,11 @@ START_TEST(a_file_gives_its_figures)
     ck_assert_double_eq(c->device.gemm[MW_F32].peak_flops, 15.7e12);
     ck_assert_double_eq(c->device.gemm[MW_F32].rates.at[5], 6e12);
     ck_assert_double_eq(c->device.gemm[MW_BF16].rate_flops, 100e12);
+    ck_assert_int_eq(c->host.memory_bytes, 1000000000000);
+    ck_assert_int_eq(mw_cluster_host_bytes(c), 125000000000);
+    ck_assert_double_eq(c->host.latency_s, 6e-6);
+    ck_assert_double_eq(c->host.bytes_per_s, 12e9);
+    ck_assert_double_eq(c->host.update_bytes_per_s, 200e9);
     ck_assert_double_eq(c->node_link.call_s, 6e-6);
     ck_assert_int_eq(c->node_link.measured[0].kind, MW_ALL_REDUCE);
     ck_assert_int_eq(c->node_link.measured[0].ways, 8);

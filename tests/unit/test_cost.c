@@ -296,8 +296,13 @@ START_TEST(work_costs_what_the_formulas_say)
         {{MW_WORK_ATTENTION_GRAD, MW_F32, .flops = 4 * 262144, .batch = 1, .m = 64, .n = 64,
           .k = 64},
          1e-6 + 4 * 262144 / 4e9},
+        /* On the host, whose processors all devices of the node share. */
+        {{MW_WORK_HOST_COPY, MW_F32, .bytes = 1e6}, 3e-6 + 1e6 / 5e9},
+        {{MW_WORK_HOST, MW_F32, .flops = 1e12, .bytes = 1e6}, 1e-6 + 8 * 1e6 / 2e10},
     };
     MwCluster cluster = test_cluster("cpu");
+    cluster.host = (MwHostModel){
+        .memory_bytes = 1, .latency_s = 3e-6, .bytes_per_s = 5e9, .update_bytes_per_s = 2e10};
     MwMeshShape mesh = mesh_of("1");
     MwCostModel model = mw_cost_model(&cluster, &mesh);
     for (int i = 0; i < MW_COUNT(cases); i++) {

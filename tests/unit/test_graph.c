@@ -128,7 +128,8 @@ static Model model_new(void)
                        .final_rate = 0.1,
                        .micro_batches = 4,
                        .states = MW_BF16,
-                       .accumulate = MW_BF16};
+                       .accumulate = MW_BF16,
+                       .offload = MW_OFFLOAD_STATES};
     return model;
 }
 
@@ -169,7 +170,7 @@ START_TEST(a_dump_shows_everything)
         "only = [\"layers.*\"], clip_norm = 1, ema = 0.999, schedule = cosine, "
         "warmup_steps = 10, total_steps = 1000, final_rate = 0.1, micro_batches = 4, states = "
         "bf16, "
-        "accumulate = bf16\n"
+        "accumulate = bf16, offload = states\n"
         "}\n");
     test_graph_free(&model.test);
 }

@@ -385,6 +385,8 @@ static const struct {
     {"scale_to", "f32[5, 7]; f32[5, 7]", "value = 448"},
     {"cast", "f32[5, 7]", "type = i32"},
     {"stop_gradient", "f32[5, 7]", ""},
+    {"to_host", "f32[5, 7]", ""},
+    {"to_device", "f32[5, 7]", ""},
     {"dropout", "f32[5, 7]", "rate = 0.5; key = 3"},
     {"uniform", "", "shape = [5, 7]; key = 3"},
     {"cast_stochastic", "f32[5, 7]", "type = bf16; key = 3"},

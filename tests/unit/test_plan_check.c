@@ -64,6 +64,14 @@ static void shift_position(Good *good, int axis, int places)
                        .places = places};
 }
 
+/* Puts a buffer into memory of the host that has room for it alone. */
+static void keep_on_host(Good *good, int buffer)
+{
+    good->mesh->has_host = true;
+    good->mesh->host_bytes = good->buffers[buffer].bytes;
+    good->buffers[buffer].offset = mw_host_begin(good->mesh->arena_bytes);
+}
+
 BREAK(no_micro_batches, good->plan->micro_batches = 0)
 BREAK(more_ranks, good->plan->rank_count = 3)
 BREAK(step_time, good->plan->step_s = INFINITY)
@@ -79,6 +87,16 @@ BREAK(odd_offset, good->buffers[SAMPLE_X].offset += 4)
 BREAK(outside, good->buffers[SAMPLE_DIFF].offset += 64)
 BREAK(far_outside, good->buffers[SAMPLE_DIFF].offset = INT64_MAX / 64 * 64)
 BREAK(small_arena, good->mesh->arena_bytes -= 64)
+BREAK(no_host, good->mesh->has_host = true)
+BREAK(outside_host, keep_on_host(good, SAMPLE_DIFF); good->mesh->host_bytes -= 64)
+BREAK(input_on_host, keep_on_host(good, SAMPLE_X))
+BREAK(output_on_host, keep_on_host(good, SAMPLE_PRED))
+BREAK(metric_on_host, keep_on_host(good, SAMPLE_LOSS))
+BREAK(accumulator_on_host, keep_on_host(good, SAMPLE_G))
+BREAK(kernel_on_both, keep_on_host(good, SAMPLE_DIFF))
+BREAK(kernel_of_host, good->plan->kernels[0].on_host = true)
+BREAK(collective_on_host, keep_on_host(good, SAMPLE_G);
+      good->mesh->weights[1].reset_each_step = false)
 BREAK(input_nowhere, good->mesh->inputs[0].buffer = 99)
 BREAK(input_spec, good->mesh->inputs[0].spec = mw_spec_with_dim((MwSpec){0}, 0, 2))
 BREAK(input_partial, good->mesh->inputs[0].spec = mw_spec_with_partial((MwSpec){0}, 1, 0))
@@ -337,6 +355,15 @@ static const struct {
     {outside, "is outside the arena of"},
     {far_outside, "is outside the arena of"},
     {small_arena, "is outside the arena of"},
+    {no_host, "its devices have 0 bytes on the host"},
+    {outside_host, "is outside the"},
+    {input_on_host, "input 'x' is in buffer 3, which is on the host"},
+    {output_on_host, "output 'pred' is in buffer 5, which is on the host"},
+    {metric_on_host, "metric 'loss' is in buffer 7, which is on the host"},
+    {accumulator_on_host, "weight 'w.grad' is in buffer 1, which is on the host"},
+    {kernel_on_both, "it has operands on the device and on the host"},
+    {kernel_of_host, "its operands are on the device, and the kernel is not"},
+    {collective_on_host, "it has operands on the host, which only kernels and copies have"},
     {input_nowhere, "mesh 0: input 'x' is in buffer 99"},
     {input_spec, "input 'x': f32[8, 4] cannot be split as [S1, R]"},
     {input_partial, "cannot be split as [R, R] +P0"},

@@ -31,6 +31,7 @@ static void open_case_of(Case *c, const char *batch)
                 .cluster = test_cluster(2),
                 .options = {.solve_time_s = 5},
                 .pipeline = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT}};
+    c->cluster.host = (MwHostModel){0};
     c->diags = mw_diags_new(c->arena);
     c->graph = mw_graph_load(c->arena, mw_interner_new(c->arena), SOURCE_ROOT "/models/mlp.graph",
                              c->defines, MW_COUNT(c->defines), c->diags);
@@ -248,6 +249,41 @@ START_TEST(next_to_no_padding_is_not_compared_with_none)
 }
 END_TEST
 
+/* States are on the host where nothing fits otherwise, and not where something does. */
+START_TEST(states_are_on_the_host_as_the_last_resort)
+{
+    Case c;
+    open_case(&c);
+    c.cluster = test_cluster(2);
+    c.defines[2].value = c.defines[1].value = "256";
+    c.graph = mw_graph_load(c.arena, mw_interner_new(c.arena), SOURCE_ROOT "/models/mlp.graph",
+                            c.defines, MW_COUNT(c.defines), c.diags);
+    c.options.mesh = (MwMeshShape){1, {2}};
+    c.options.stages = 1;
+    int on_device = 0, on_host = 0, none = 0;
+    for (int64_t bytes = 1500000; bytes > 300000; bytes -= 100000) {
+        const MwPlanResult result = plan_of(&c, bytes);
+        const MwPlanMesh *mesh = result.plan ? &result.plan->meshes[0] : NULL;
+        ck_assert(!mesh || mesh->arena_bytes <= bytes);
+        on_device += mesh && !mesh->has_host;
+        on_host += mesh && mesh->has_host;
+        none += !mesh;
+        ck_assert(!(mesh && !mesh->has_host && on_host)); /* with less memory */
+        ck_assert(!(mesh && none));
+        ck_assert_int_eq(result.excess.kind == MW_EXCESS_NONE, mesh != NULL);
+    }
+    ck_assert_int_gt(on_device, 0);
+    ck_assert_int_gt(on_host, 0);
+    ck_assert_int_gt(none, 0);
+    c.options.has_offload = true; /* none */
+    int refused = 0;
+    for (int64_t bytes = 1500000; bytes > 300000; bytes -= 100000)
+        refused += !plan_of(&c, bytes).plan;
+    ck_assert_int_eq(refused, on_host + none);
+    close_case(&c);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("plan_model");
@@ -261,5 +297,6 @@ int main(void)
     tcase_add_loop_test(tests, what_was_exceeded_is_said, 0, MW_COUNT(refusals));
     tcase_add_test(tests, gaps_between_buffers_are_said);
     tcase_add_loop_test(tests, next_to_no_padding_is_not_compared_with_none, 0, MW_COUNT(batches));
+    tcase_add_test(tests, states_are_on_the_host_as_the_last_resort);
     return run_suite(suite);
 }

@@ -30,7 +30,8 @@ static const char like[] =
     "rates = [[\"a.*\", 0.3]], decays = [[\"a.*\", 0.5], [\"b.*\", 0.6]], "
     "no_decay = \"u.*\", sparse = \"t.*\", clip_norm = 2, ema = 0.9, "
     "schedule = linear, warmup_steps = 5, total_steps = 50, "
-    "final_rate = 0.25, micro_batches = 2, states = bf16, accumulate = bf16\n"
+    "final_rate = 0.25, micro_batches = 2, states = bf16, accumulate = bf16, "
+    "offload = states\n"
     "}\n";
 
 /* Texts that replace a part of `like`. */
@@ -92,6 +93,7 @@ static const struct {
     {"other micro-batches", "micro_batches = 2", "micro_batches = 4", false},
     {"other states", ", states = bf16", "", false},
     {"other sums of gradients", ", accumulate = bf16", "", false},
+    {"states elsewhere", "offload = states", "offload = none", false},
     {"a name of the loss, which alone has none", "only = ", "name = other, only = ", true},
     {"another model's name", "model m", "model n", false},
     {"another precision", "model m {\n", "model m {\n  precision bf16\n", false},

@@ -41,6 +41,8 @@ static const struct {
     {"gelu_tanh_grad", "f32[8]; f32[8]", "", "a,a->a a8"},
     {"silu_grad", "f32[8]; f32[8]", "", "a,a->a a8"},
     {"identity", "f32[8]", "", "a->a a8"},
+    {"to_host", "f32[8]", "", "a->a a8"},
+    {"to_device", "f32[8]", "", "a->a a8"},
     {"stop_gradient", "f32[8]", "", "a->a a8"},
     {"accumulate", "f32[8]; f32[8]", "", "a,a->a a8"},
     {"accumulate_max", "f32[8]; f32[8]", "", "a,a->a a8"},

@@ -122,6 +122,7 @@ static void diff_mesh(MwDifferences *to, const MwPlanMesh *a, const MwPlanMesh *
     mw_diff_text(to, "ranks", ranks_text(to->arena, a), ranks_text(to->arena, b));
     mw_diff_seconds(to, "busy", a->costs.step_s, b->costs.step_s);
     mw_diff_bytes(to, "arena", a->arena_bytes, b->arena_bytes);
+    mw_diff_bytes(to, "on the host", a->host_bytes, b->host_bytes);
     mw_diff_bytes(to, "live at once", a->costs.live_bytes, b->costs.live_bytes);
     mw_diff_bytes(to, "weights", ours.weight_bytes, theirs.weight_bytes);
     mw_diff_bytes(to, "states", ours.state_bytes, theirs.state_bytes);

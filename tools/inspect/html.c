@@ -146,8 +146,10 @@ static void add_costs(MwText *out, const MwPlanMesh *mesh, const char *step)
                    mw_seconds_text(arena, costs->communication_s));
     mw_text_printf(out, "Lower bound %s, gap %.3g %%.</p>\n",
                    mw_seconds_text(arena, costs->lower_bound_s), 100 * mw_inspect_gap(costs));
-    mw_text_printf(out, "<p>Memory %s per device.</p>\n",
-                   mw_bytes_text(arena, (double)mesh->arena_bytes));
+    mw_text_printf(out, "<p>Memory %s per device", mw_bytes_text(arena, (double)mesh->arena_bytes));
+    if (mesh->has_host)
+        mw_text_printf(out, ", and %s on the host", mw_bytes_text(arena, (double)mesh->host_bytes));
+    mw_text_add(out, ".</p>\n");
 }
 
 static void add_mesh(MwText *out, const MwPlan *plan, int index)

@@ -134,6 +134,7 @@ static void put_memory(MwJson *json, const MwPlanMesh *mesh)
     mw_json_field_int(json, "weight_bytes", totals.weight_bytes);
     mw_json_field_int(json, "state_bytes", totals.state_bytes);
     mw_json_field_int(json, "input_bytes", totals.input_bytes);
+    mw_json_field_int(json, "host_bytes", mesh->host_bytes);
 }
 
 static void put_meshes(MwJson *json, const MwPlan *plan)

@@ -4,6 +4,8 @@
  * micro-batches use it, since its value then waits between their tasks. */
 #include "tools/inspect/pipeline.h"
 
+#include "tools/inspect/totals.h"
+
 #include "runtime/plan/messages.h"
 #include "schedule/generate.h"
 
@@ -70,8 +72,10 @@ static void place_weights(MwInspectPipeline *p, MwArena *arena, int mesh_index, 
         if (places[w] < 0)
             continue;
         MwInspectStage *stage = &p->stages[places[w]];
-        *(weight->is_state ? &stage->state_bytes : &stage->weight_bytes) +=
-            mesh->buffers[weight->buffer].bytes;
+        if (!mw_plan_is_on_host(mesh, &mesh->buffers[weight->buffer]))
+            *(weight->is_state && !mw_inspect_is_working_copy(mesh, weight)
+                  ? &stage->state_bytes
+                  : &stage->weight_bytes) += mesh->buffers[weight->buffer].bytes;
     }
 }
 
@@ -80,7 +84,7 @@ static void add_activations(MwInspectPipeline *p, int mesh_index, const Use *use
     const MwPlanMesh *mesh = &p->plan->meshes[mesh_index];
     for (int b = 0; b < mesh->buffer_count; b++) {
         const MwPlanBuffer *buffer = &mesh->buffers[b];
-        if (buffer->persistent || uses[b].programs < 2)
+        if (buffer->persistent || uses[b].programs < 2 || mw_plan_is_on_host(mesh, buffer))
             continue;
         MwInspectStage *stage = &p->stages[uses[b].stage];
         stage->activation_bytes += buffer->bytes;

@@ -16,6 +16,17 @@ static bool is_one_of(const char *op, const char *const *ops, int count)
     return false;
 }
 
+/* Whether an operator is a weight, or the copy that the device has of one on the host. */
+static bool is_source_of_weight(const MwPlanMesh *mesh, const MwPlanOperator *op)
+{
+    if (strcmp(op->op, "weight") == 0)
+        return true;
+    for (int w = 0; w < mesh->weight_count && strcmp(op->op, "state") == 0; w++)
+        if (mesh->weights[w].is_copy && strcmp(mesh->weights[w].name, op->name) == 0)
+            return true;
+    return false;
+}
+
 /* Whether operand `i` is a weight, maybe cast, or its copy that others share. */
 static bool is_weight(const MwPlanMesh *mesh, const MwPlanOperator *op, int i)
 {
@@ -23,7 +34,7 @@ static bool is_weight(const MwPlanMesh *mesh, const MwPlanOperator *op, int i)
     int index = op->operands[i].operator_index;
     while (index >= 0) {
         const MwPlanOperator *maker = &mesh->operators[index];
-        if (strcmp(maker->op, "weight") == 0)
+        if (is_source_of_weight(mesh, maker))
             return true;
         if (!mw_op_parse(maker->op, &kind) || !mw_op_keeps_elements(kind) ||
             maker->operand_count != 1)
@@ -127,6 +138,15 @@ static MwAxes data_axes(const MwPlanMesh *mesh)
     return axes;
 }
 
+/* Whether a weight or state is what steps take: one with copies in shorter types, or the copy of
+ * one on the host. */
+static bool is_working(const MwPlanMesh *mesh, const MwPlanWeight *weight)
+{
+    const bool is_on_host = mw_plan_is_on_host(mesh, &mesh->buffers[weight->buffer]);
+    return weight->is_copy ? mw_inspect_is_working_copy(mesh, weight)
+                           : weight->is_state || !is_on_host;
+}
+
 /* Whether most bytes of the weights, or of the states, are kept split over some of the axes. */
 static bool most_is_split(const MwPlanMesh *mesh, bool states, MwAxes axes)
 {
@@ -134,7 +154,8 @@ static bool most_is_split(const MwPlanMesh *mesh, bool states, MwAxes axes)
     for (int i = 0; i < mesh->weight_count; i++) {
         const MwPlanWeight *weight = &mesh->weights[i];
         const int64_t bytes = mw_tensor_bytes(&weight->global);
-        if (weight->is_state != states || weight->reset_each_step || weight->is_copy)
+        const bool is_weight = !weight->is_state || weight->is_copy;
+        if (is_weight == states || weight->reset_each_step || !is_working(mesh, weight))
             continue;
         all += bytes;
         split += mw_spec_axes(weight->spec, weight->global.rank) & axes ? bytes : 0;

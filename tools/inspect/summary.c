@@ -71,17 +71,21 @@ int mw_inspect_plan_zero_level(const MwPlan *plan)
 static const char *memory_text(MwArena *arena, const MwPlan *plan)
 {
     MwText text = {.arena = arena};
-    int64_t most = 0;
+    int64_t most = 0, host = 0;
     const int zero = mw_inspect_plan_zero_level(plan);
     int layers = 0, recomputed = 0;
     for (int m = 0; m < plan->mesh_count; m++)
         most = mw_max(most, plan->meshes[m].arena_bytes);
+    for (int m = 0; m < plan->mesh_count; m++)
+        host = mw_max(host, plan->meshes[m].host_bytes);
     for (int s = 0; s < plan->stage_count; s++) {
         layers += plan->stages[s].layer_count;
         recomputed += plan->stages[s].remat_layers;
     }
     mw_text_printf(&text, "%s", mw_bytes_text(arena, (double)most));
     mw_text_printf(&text, " of %s per device", mw_bytes_text(arena, (double)plan->device_bytes));
+    if (host)
+        mw_text_printf(&text, ", %s on the host", mw_bytes_text(arena, (double)host));
     if (zero)
         mw_text_printf(&text, ", ZeRO %d", zero);
     if (recomputed)

@@ -165,6 +165,11 @@ static void print_memory(MwText *text, const MwPlanMesh *mesh)
                    mw_bytes_text(arena, (double)totals.input_bytes));
     mw_text_printf(text, "activations and scratch %s\n",
                    mw_bytes_text(arena, (double)totals.other_bytes));
+    if (mesh->has_host)
+        mw_text_printf(text, "  on the host     %s per device: kept %s, copies %s\n",
+                       mw_bytes_text(arena, (double)mesh->host_bytes),
+                       mw_bytes_text(arena, (double)totals.kept_bytes),
+                       mw_bytes_text(arena, (double)(mesh->host_bytes - totals.kept_bytes)));
     if (mesh->costs.live_bytes > 0)
         mw_text_printf(text, "                  %.3f times the greatest sum of live buffers\n",
                        (double)mesh->arena_bytes / (double)mesh->costs.live_bytes);

@@ -3,13 +3,26 @@
 
 #include <string.h>
 
+bool mw_inspect_is_working_copy(const MwPlanMesh *mesh, const MwPlanWeight *state)
+{
+    for (int i = 0; i < mesh->weight_count && mesh->has_host && state->is_copy; i++) {
+        const MwPlanWeight *weight = &mesh->weights[i];
+        if (!weight->is_state && strcmp(weight->name, state->copy_of) == 0)
+            return mw_plan_is_on_host(mesh, &mesh->buffers[weight->buffer]);
+    }
+    return false;
+}
+
 MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh)
 {
     MwInspectTotals totals = {0};
     for (int i = 0; i < mesh->weight_count; i++) {
         const MwPlanWeight *weight = &mesh->weights[i];
-        int64_t bytes = mesh->buffers[weight->buffer].bytes;
-        *(weight->is_state ? &totals.state_bytes : &totals.weight_bytes) += bytes;
+        const MwPlanBuffer *buffer = &mesh->buffers[weight->buffer];
+        *(mw_plan_is_on_host(mesh, buffer)                                ? &totals.kept_bytes
+          : weight->is_state && !mw_inspect_is_working_copy(mesh, weight) ? &totals.state_bytes
+                                                                          : &totals.weight_bytes) +=
+            buffer->bytes;
     }
     for (int i = 0; i < mesh->input_count; i++)
         totals.input_bytes += mw_plan_buffer_bytes(&mesh->buffers[mesh->inputs[i].buffer]);

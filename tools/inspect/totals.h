@@ -9,11 +9,16 @@
 /* Sums over one mesh. */
 typedef struct {
     int64_t weight_bytes, state_bytes, input_bytes, other_bytes; /* of the arena, per device */
-    int64_t communicated_bytes;                                  /* per device and step */
-    int collective_count;                                        /* per step */
+    int64_t kept_bytes;         /* weights and states on the host, per device */
+    int64_t communicated_bytes; /* per device and step */
+    int collective_count;       /* per step */
 } MwInspectTotals;
 
 MwInspectTotals mw_inspect_totals(const MwPlanMesh *mesh);
+
+/* Whether a state is the copy that the device has of a weight on the host: it counts as a
+ * weight. */
+bool mw_inspect_is_working_copy(const MwPlanMesh *mesh, const MwPlanWeight *state);
 
 /* The collectives of one kind on one axis of the mesh in a step. */
 typedef struct {

@@ -230,15 +230,16 @@ static const char *kernel_body(MwArena *arena, MwOp op)
 static void add_kernels(MwArena *arena, MwPlan *plan)
 {
     MwText source = {.arena = arena};
-    const char *names[MW_COUNT(kernel_ops)];
+    MwKernelName names[MW_COUNT(kernel_ops)];
     plan->kernels = MW_NEW(arena, MwPlanKernel, MW_COUNT(kernel_ops));
     plan->kernel_count = MW_COUNT(kernel_ops);
     mw_c_printer.prelude(&source);
     for (int i = 0; i < MW_COUNT(kernel_ops); i++) {
         const char *op = mw_op_info(kernel_ops[i])->name;
-        names[i] = mw_arena_printf(arena, "probe_%s", op);
-        mw_kernel_print(&source, names[i], op, kernel_body(arena, kernel_ops[i]));
-        plan->kernels[i] = (MwPlanKernel){names[i], .operand_count = 3, .arg_count = 1};
+        const char *name = mw_arena_printf(arena, "probe_%s", op);
+        names[i] = (MwKernelName){name, name};
+        mw_kernel_print(&source, name, op, kernel_body(arena, kernel_ops[i]));
+        plan->kernels[i] = (MwPlanKernel){name, .operand_count = 3, .arg_count = 1};
     }
     mw_c_printer.table(&source, names, MW_COUNT(names));
     plan->kernel_source = source.at;

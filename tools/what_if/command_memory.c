@@ -61,6 +61,10 @@ static void add_ways(MwSession *session, Ways *ways, const MwVariantResult *plan
         mw_zero_pin(session->options.arena,
                     add_way(session, ways, zero[i].name, zero[i].zero_level), planned,
                     planned->devices, (MwZeroLevel)zero[i].zero_level);
+    if (session->compilation.cluster->host.memory_bytes) {
+        add_option(session, ways, "states on the host", "--offload", "states");
+        add_option(session, ways, "states and weights on the host", "--offload", "weights");
+    }
     add_option(session, ways, "nothing recomputed", "--remat", "none");
     add_option(session, ways, "all layers recomputed", "--remat", "all");
     if (precision != MW_F32)
@@ -163,6 +167,7 @@ static void fill_row(MwWhatIfTable *table, MwWhatIfRow *row, const MwVariantResu
     row->cells[column++] = mw_what_if_bytes(arena, (double)memory->states);
     row->cells[column++] = mw_what_if_bytes(arena, (double)memory->activations);
     row->cells[column++] = mw_what_if_bytes(arena, (double)memory->buffers);
+    row->cells[column++] = mw_what_if_bytes(arena, (double)result->host_bytes);
     row->cells[column++] = mw_what_if_word(result->parallelism);
     row->cells[column++] = mw_what_if_count(arena, result->micro_batches);
 }
@@ -178,6 +183,7 @@ static MwWhatIfTable make_table(MwSession *session, const Ways *ways,
         {"state_bytes", "states"},
         {"activation_bytes", "activations"},
         {"buffer_bytes", "buffers"},
+        {"host_bytes", "on the host"},
         {"parallelism", "parallelism"},
         {"micro_batches", "micro-batches"},
     };

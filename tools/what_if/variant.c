@@ -123,6 +123,7 @@ static MwVariantResult result_of(MwArena *arena, MwArena *work, const MwPlan *pl
                               .samples_per_s = batch.samples * per_s,
                               .tokens_per_s = batch.tokens * per_s,
                               .memory_bytes = fullest_mesh(plan)->arena_bytes,
+                              .host_bytes = fullest_mesh(plan)->host_bytes,
                               .usd_per_h = plan->has_price ? plan->usd_per_h : 0,
                               .usd_per_step = mw_inspect_step_usd(plan),
                               .usd_per_sample = mw_inspect_sample_usd(plan),

@@ -23,6 +23,7 @@ typedef struct {
     int64_t memory_bytes;                           /* of the device with the greatest arena */
     /* where the variant asks for them: */
     MwMemoryKinds memory;           /* of that device */
+    int64_t host_bytes;             /* that it has on the host */
     const MwVariantWeight *weights; /* of all meshes, each once */
     int weight_count;
     int devices, stages, micro_batches;

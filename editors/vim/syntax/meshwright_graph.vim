@@ -25,7 +25,8 @@ syn match meshwright_graphFunction '\v<(reshape|resize|rms_norm|rms_norm_grad|rm
 syn match meshwright_graphFunction '\v<(scan_in|scan_next|scan_out|scatter_add|sdpa|sdpa_grad|sdpa_mask_grad|sdpa_masked|sdpa_masked_grad|select|send|sgd)>(\s*\()@='
 syn match meshwright_graphFunction '\v<(shard|sigmoid|sign|silu|silu_grad|sin|slice|softmax|softmax_grad|softplus|sort|split)>(\s*\()@='
 syn match meshwright_graphFunction '\v<(sqrt|squeeze|stack|std|step|stop_gradient|sub|sum|sum_pool|sum_pool_grad|take_along|take_along_grad)>(\s*\()@='
-syn match meshwright_graphFunction '\v<(tan|tanh|tile|top_k|transpose|uniform|unstack|var|weight|where|zeros)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(tan|tanh|tile|to_device|to_host|top_k|transpose|uniform|unstack|var|weight|where)>(\s*\()@='
+syn match meshwright_graphFunction '\v<(zeros)>(\s*\()@='
 syn match meshwright_graphAnnotation '\v<(spec|ring|stage|remat|phase|scope|repeat|layer|batch)>(\.[0-9]+)?(\s*\=[^=])@='
 syn region meshwright_graphString start='"' skip='\\["\\]' end='"' oneline
 syn match meshwright_graphNumber '\v<[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?'
