@@ -41,6 +41,7 @@ typedef struct {
     bool splits, chunked, trains;
     MwPlacement placement;
     int turn;
+    bool late;
     MwPipelineKind leaner;
     int held;
     int deferred;
