@@ -179,6 +179,7 @@ START_TEST(in_flight_is_as_published)
         for (int i = 0; i < p; i++) {
             ck_assert_int_eq(of[MW_PIPELINE_GPIPE]->meshes[i].in_flight, m);
             ck_assert_int_eq(of[MW_PIPELINE_1F1B]->meshes[i].in_flight, p - i);
+            ck_assert_int_eq(of[MW_PIPELINE_EAGER_1F1B]->meshes[i].in_flight, 2 * (p - i) - 1);
             ck_assert_int_eq(of[MW_PIPELINE_INTERLEAVED]->meshes[i].in_flight, p - i);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_H1]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_H2]->meshes[i].in_flight, 2 * p - 1);
@@ -300,7 +301,9 @@ START_TEST(bubbles_are_those_of_the_formulas)
             MwTimeline *gpipe = timeline_of(arena, MW_PIPELINE_GPIPE, p, m, 1, whole);
             MwTimeline *plain = timeline_of(arena, MW_PIPELINE_1F1B, p, m, 1, whole);
             ck_assert_double_eq_tol(gpipe->bubble_rate, rate, 1e-15);
+            MwTimeline *eager = timeline_of(arena, MW_PIPELINE_EAGER_1F1B, p, m, 1, whole);
             ck_assert_double_eq_tol(plain->bubble_rate, rate, 1e-15);
+            ck_assert_double_eq_tol(eager->bubble_rate, rate, 1e-15);
             ck_assert_double_eq(plain->total, 180.0 * (m + p - 1));
             for (int v = 1; v <= MAX_CHUNKS; v++) {
                 const MwTimeline *t = timeline_of(arena, MW_PIPELINE_INTERLEAVED, p, m, v,
@@ -311,6 +314,26 @@ START_TEST(bubbles_are_those_of_the_formulas)
                 ck_assert_double_eq_tol((t->cost - t->ideal) / t->ideal,
                                         (p - 1 + late) / ((double)v * m), 1e-15);
             }
+            mw_arena_free(&arena);
+        }
+    }
+}
+END_TEST
+
+/* Transfers of up to half of a micro-batch's work cost eager-1F1B what the first micro-batch takes
+ * down the meshes and up again; in 1F1B every p-th micro-batch waits for them (Zhuang et al. 2023). */
+START_TEST(transfers_hide_behind_eager_forwards)
+{
+    for (int p = 2; p <= MAX_MESHES; p++) {
+        const int m = 4 * p;
+        for (double transfer = 10; transfer <= 90; transfer += 20) {
+            MwArena *arena = mw_arena_new();
+            const MwStageTimes *times = times_of(60, 60, 60, transfer, 1);
+            const MwTimeline *eager = timeline_of(arena, MW_PIPELINE_EAGER_1F1B, p, m, 1, times);
+            const MwTimeline *plain = timeline_of(arena, MW_PIPELINE_1F1B, p, m, 1, times);
+            const double first = (p - 1) * (180 + 2 * transfer);
+            ck_assert_msg(eager->total <= 180 * m + first, "%d: %g", p, eager->total);
+            ck_assert_double_ge(plain->total, eager->total + 2 * transfer);
             mw_arena_free(&arena);
         }
     }
@@ -696,6 +719,7 @@ int main(void)
     tcase_add_test(tests, zb_h1_keeps_the_memory_of_1f1b);
     tcase_add_test(tests, activations_over_time);
     tcase_add_test(tests, bubbles_are_those_of_the_formulas);
+    tcase_add_test(tests, transfers_hide_behind_eager_forwards);
     tcase_add_test(tests, zero_bubble_schedules_leave_what_was_published);
     tcase_add_test(tests, zb_v_has_no_bubble_in_the_memory_of_1f1b);
     tcase_add_test(tests, v_half_and_v_min_keep_half_and_a_third_of_the_memory);
