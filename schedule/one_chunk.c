@@ -115,8 +115,9 @@ static void add_all(MwPipelineSchedule *schedule, LeadOf *lead_of)
 
 /* Defines both functions of a generator (order.h). */
 #define ONE_CHUNK(name)                                                                            \
-    void mw_pipeline_order_##name(MwPipelineSchedule *schedule)                                    \
+    void mw_pipeline_order_##name(MwPipelineSchedule *schedule, const MwStageTimes *times)         \
     {                                                                                              \
+        (void)times;                                                                               \
         add_all(schedule, lead_##name);                                                            \
     }                                                                                              \
     int64_t mw_pipeline_in_flight_##name(int meshes, int mesh, int micro_batches)                  \

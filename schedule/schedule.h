@@ -40,6 +40,7 @@ typedef struct {
     const char *name, *what;
     bool splits, chunked, trains;
     MwPlacement placement;
+    bool timed;
     int turn;
     bool late;
     MwPipelineKind leaner;

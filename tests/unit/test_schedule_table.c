@@ -101,7 +101,10 @@ START_TEST(in_flight_depends_on_what_is_said)
     for (int p = 1; p <= MAX_MESHES; p++)
         for (int i = 0; i < p; i++) {
             int in_flight = mw_pipeline_in_flight((MwPipelineKind)_i, p, i, 3 * p);
-            ck_assert_double_eq(in_flight, kept(_i, p, i, 3 * p, 1));
+            if (info_of(_i)->timed)
+                ck_assert_double_ge(in_flight, kept(_i, p, i, 3 * p, 1));
+            else
+                ck_assert_double_eq(in_flight, kept(_i, p, i, 3 * p, 1));
             depends |= mw_pipeline_in_flight((MwPipelineKind)_i, p, i, 3 * MAX_MESHES) !=
                        mw_pipeline_in_flight((MwPipelineKind)_i, p + 1, i + 1, 3 * MAX_MESHES);
         }
@@ -170,7 +173,7 @@ static double problem_total(MwArena *arena, const MwPipelineSchedule *schedule, 
     return (double)mw_stages_solve(arena, &problem, NULL).total;
 }
 
-/* The stage problem may reckon as much less as `less`. */
+/* The stage problem may reckon as much less as `less`, and more if the schedule is timed. */
 static void check_bound(int kind, int meshes, int chunks, const Times *times, double tolerance,
                         double less)
 {
@@ -179,7 +182,8 @@ static void check_bound(int kind, int meshes, int chunks, const Times *times, do
         mw_pipeline_schedule_new(arena, (MwPipelineKind)kind, meshes, 4 * meshes, chunks);
     double total = timeline_total(arena, schedule, times);
     double reckoned = problem_total(arena, schedule, times);
-    ck_assert_msg(reckoned - total <= tolerance && total - reckoned <= fmax(less, tolerance),
+    ck_assert_msg(total - reckoned <= fmax(less, tolerance) &&
+                      (info_of(kind)->timed || reckoned - total <= tolerance),
                   "%s, %d meshes of %d chunks: %g by the stage problem, %g by the timeline",
                   info_of(kind)->name, meshes, chunks, reckoned, total);
     mw_arena_free(&arena);
