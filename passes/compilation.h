@@ -142,6 +142,9 @@ typedef struct {
     /* stages takes the best layout after those that it took in compilations with the same `known`
      * and the same memory */
     bool takes_next_layout;
+    /* memory that the layout which stages took last turned out to need, where that is more than
+     * there is; 0: it has a plan */
+    int64_t taken_layout_bytes;
     bool sums_gradients_early; /* by stages, for share: see mw_share */
     MwStaging staging;         /* by stages */
     /* by split, and from then on in place of `graph`: [staging.stage_count]; NULL before */

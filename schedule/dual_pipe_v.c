@@ -125,12 +125,12 @@ static void list_turn(Listing *list, int meshes, int micro_batches)
         weight(list);
 }
 
-void mw_pipeline_order_dual_pipe_v(MwPipelineSchedule *schedule)
+void mw_pipeline_order_dual_pipe_v(MwPipelineSchedule *schedule, const MwStageTimes *times)
 {
     const int meshes = schedule->mesh_count;
     const int micro_batches = (int)mw_max(schedule->micro_batches, 2 * meshes);
     if (schedule->chunks == 1) {
-        mw_pipeline_order_zb_h1(schedule);
+        mw_pipeline_order_zb_h1(schedule, times);
         return;
     }
     MwArena *scratch = mw_arena_new();

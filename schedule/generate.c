@@ -6,7 +6,7 @@
 #include <limits.h>
 
 static const struct {
-    void (*order)(MwPipelineSchedule *schedule);
+    void (*order)(MwPipelineSchedule *schedule, const MwStageTimes *times);
     int64_t (*in_flight)(int meshes, int mesh, int micro_batches);
 } generators[MW_PIPELINE_COUNT] = {
 #define SCHEDULE(id, name, ...)                                                                    \
@@ -37,8 +37,9 @@ void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh)
         order->slots[c] = mw_pipeline_slots(schedule, mesh, c, MW_TASK_FORWARD, MW_TASK_WEIGHT);
 }
 
-MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
-                                             int micro_batches, int chunks)
+MwPipelineSchedule *mw_pipeline_schedule_timed(MwArena *arena, MwPipelineKind kind, int meshes,
+                                               int micro_batches, int chunks,
+                                               const MwStageTimes *times)
 {
     MW_ASSERT(meshes >= 1 && micro_batches >= 1 && chunks >= 1);
     MW_ASSERT(chunks <= mw_pipeline_most_chunks(kind));
@@ -52,9 +53,20 @@ MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind
         schedule->meshes[i].tasks = MW_NEW(arena, MwTask, tasks * held);
         schedule->meshes[i].slots = MW_NEW(arena, int, held);
     }
-    generators[kind].order(schedule);
+    generators[kind].order(schedule, times);
     for (int i = 0; i < meshes; i++)
         MW_ASSERT(schedule->meshes[i].task_count == tasks * mw_pipeline_mesh_chunks(schedule, i));
+    return schedule;
+}
+
+MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
+                                             int micro_batches, int chunks)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwStageTimes *times = mw_stage_times_new_clocks(scratch, kind, meshes, chunks);
+    MwPipelineSchedule *schedule =
+        mw_pipeline_schedule_timed(arena, kind, meshes, micro_batches, chunks, times);
+    mw_arena_free(&scratch);
     return schedule;
 }
 

@@ -60,8 +60,9 @@ static int64_t forwards_ahead(const MwPipelineSchedule *schedule, int i)
     return schedule->chunks == 1 ? after : 2 * after + (schedule->chunks - 1) * longest;
 }
 
-void mw_pipeline_order_interleaved(MwPipelineSchedule *schedule)
+void mw_pipeline_order_interleaved(MwPipelineSchedule *schedule, const MwStageTimes *times)
 {
+    (void)times;
     const int pairs = schedule->micro_batches * schedule->chunks;
     for (int i = 0; i < schedule->mesh_count; i++) {
         MwMeshSchedule *mesh = &schedule->meshes[i];

@@ -8,12 +8,13 @@
  *
  * With p meshes and m micro-batches, on mesh i:
  *
- *               ahead         behind   in flight
- *     gpipe     m             0        m
- *     1f1b      p - 1 - i     0        p - i
- *     zb-h1     p - 1 - i     i        p
- *     zb-h2     2(p - 1 - i)  2i       2p - 1
- *     inference 0             0        1
+ *                  ahead         behind   in flight
+ *     gpipe        m             0        m
+ *     1f1b         p - 1 - i     0        p - i
+ *     eager-1f1b   2(p - 1 - i)  0        2(p - i) - 1
+ *     zb-h1        p - 1 - i     i        p
+ *     zb-h2        2(p - 1 - i)  2i       2p - 1
+ *     inference    0             0        1
  *
  * At most ahead + 1 + behind micro-batches are in flight. A mesh whose backward waits for the
  * next mesh then has weight gradients to compute. Every mesh holds back as many weight tasks as
@@ -23,6 +24,9 @@
  *
  * Sources: GPipe (Huang et al. 2019, section 2.2; there backwards run in reverse order); 1F1B of
  * PipeDream-Flush (Narayanan et al. 2021, "Memory-Efficient Pipeline-Parallel DNN Training");
+ * eager-1F1B of "On Optimizing the Communication of Model Parallelism" (Zhuang et al. 2023,
+ * arXiv 2211.05322): a micro-batch goes to the next mesh and comes back while its mesh runs other
+ * tasks, which a mesh of 1F1B does not have;
  * ZB-H1 and ZB-H2 of "Zero Bubble Pipeline Parallelism" (Qi et al. 2023, sections 2.1 and 2.2,
  * figure 3). */
 #include "schedule/order.h"
@@ -44,6 +48,12 @@ static Lead lead_1f1b(int64_t mesh, int64_t after, int64_t micro_batches)
 {
     (void)mesh, (void)micro_batches;
     return (Lead){after, 0};
+}
+
+static Lead lead_eager_1f1b(int64_t mesh, int64_t after, int64_t micro_batches)
+{
+    (void)mesh, (void)micro_batches;
+    return (Lead){2 * after, 0};
 }
 
 static Lead lead_zb_h1(int64_t mesh, int64_t after, int64_t micro_batches)
@@ -105,8 +115,9 @@ static void add_all(MwPipelineSchedule *schedule, LeadOf *lead_of)
 
 /* Defines both functions of a generator (order.h). */
 #define ONE_CHUNK(name)                                                                            \
-    void mw_pipeline_order_##name(MwPipelineSchedule *schedule)                                    \
+    void mw_pipeline_order_##name(MwPipelineSchedule *schedule, const MwStageTimes *times)         \
     {                                                                                              \
+        (void)times;                                                                               \
         add_all(schedule, lead_##name);                                                            \
     }                                                                                              \
     int64_t mw_pipeline_in_flight_##name(int meshes, int mesh, int micro_batches)                  \
@@ -117,6 +128,7 @@ static void add_all(MwPipelineSchedule *schedule, LeadOf *lead_of)
 
 ONE_CHUNK(gpipe)
 ONE_CHUNK(1f1b)
+ONE_CHUNK(eager_1f1b)
 ONE_CHUNK(zb_h1)
 ONE_CHUNK(zb_h2)
 ONE_CHUNK(inference)

@@ -3,15 +3,17 @@
 #ifndef MW_SCHEDULE_ORDER_H
 #define MW_SCHEDULE_ORDER_H
 
-#include "schedule/schedule.h"
+#include "schedule/timeline.h"
 
-/* mw_pipeline_order_NAME receives a schedule with its sizes and empty meshes. It adds the tasks
- * of each mesh in order, and sets the numbers of micro-batches in flight by a formula.
+/* mw_pipeline_order_NAME receives a schedule with its sizes and empty meshes, and the times of its
+ * stages, which those that are not `timed` (schedule.def) ignore. It adds the tasks of each mesh in
+ * order, and sets the numbers of micro-batches in flight.
  *
- * mw_pipeline_in_flight_NAME is that formula for meshes with one chunk: micro-batches in flight
- * on mesh `mesh` of `meshes`. The step may have fewer micro-batches than the result. */
+ * mw_pipeline_in_flight_NAME gives them for meshes with one chunk by a formula: micro-batches in
+ * flight on mesh `mesh` of `meshes`; if the schedule is timed, as many as have memory, each with
+ * all that it keeps. The step may have fewer micro-batches than the result. */
 #define SCHEDULE(id, name, ...)                                                                    \
-    void mw_pipeline_order_##name(MwPipelineSchedule *schedule);                                   \
+    void mw_pipeline_order_##name(MwPipelineSchedule *schedule, const MwStageTimes *times);        \
     int64_t mw_pipeline_in_flight_##name(int meshes, int mesh, int micro_batches);
 #include "schedule/schedule.def"
 #undef SCHEDULE

@@ -8,10 +8,11 @@
 #include <string.h>
 
 static const MwPipelineInfo infos[MW_PIPELINE_COUNT] = {
-#define SCHEDULE(id, name, text, what, splits, chunked, trains, placement, turn, leaner, held,     \
-                 deferred, returns, by_stages)                                                     \
-    [MW_PIPELINE_##id] = {text, what,   splits, chunked,  trains,  MW_PLACE_##placement,           \
-                          turn, leaner, held,   deferred, returns, by_stages},
+#define SCHEDULE(id, name, text, what, splits, chunked, trains, placement, timed, turn, late,      \
+                 leaner, held, deferred, returns, by_stages)                                       \
+    [MW_PIPELINE_##id] = {text,    what,     splits, chunked, trains, MW_PLACE_##placement,        \
+                          timed,   turn,     late,   leaner,  held,   deferred,                    \
+                          returns, by_stages},
 #include "schedule/schedule.def"
 #undef SCHEDULE
 };

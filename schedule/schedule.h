@@ -40,7 +40,9 @@ typedef struct {
     const char *name, *what;
     bool splits, chunked, trains;
     MwPlacement placement;
+    bool timed;
     int turn;
+    bool late;
     MwPipelineKind leaner;
     int held;
     int deferred;

@@ -144,13 +144,21 @@ MwTimeline *mw_timeline_new_shared(MwArena *arena, const MwPipelineSchedule *sch
     return timeline_of(arena, schedule, times, true);
 }
 
+MwStageTimes *mw_stage_times_new_clocks(MwArena *arena, MwPipelineKind kind, int meshes, int chunks)
+{
+    const int stages = mw_pipeline_stages(kind, meshes, chunks);
+    MwStageTimes *times = MW_NEW(arena, MwStageTimes, stages);
+    for (int s = 0; s < stages; s++) {
+        times[s].weight_share = 1;
+        for (int task = 0; task < MW_TASK_KIND_COUNT; task++)
+            times[s].task[task] = mw_pipeline_parts_of(kind, meshes, chunks, s);
+    }
+    return times;
+}
+
 MwTimeline *mw_timeline_new_clocks(MwArena *arena, const MwPipelineSchedule *schedule)
 {
-    const int stages = mw_pipeline_stage_count(schedule);
-    MwStageTimes *times = MW_NEW(arena, MwStageTimes, stages);
-    for (int s = 0; s < stages; s++)
-        for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
-            times[s].task[kind] =
-                mw_pipeline_parts_of(schedule->kind, schedule->mesh_count, schedule->chunks, s);
-    return mw_timeline_new(arena, schedule, times);
+    return mw_timeline_new(
+        arena, schedule,
+        mw_stage_times_new_clocks(arena, schedule->kind, schedule->mesh_count, schedule->chunks));
 }

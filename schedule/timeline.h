@@ -11,13 +11,16 @@
 
 #include "schedule/schedule.h"
 
-/* The times of one stage for one micro-batch. */
+/* The times of one stage for one micro-batch, and what timed schedules need beside them. */
 typedef struct {
     double task[MW_TASK_KIND_COUNT];
     /* from the end of a forward to the arrival of its activations at the next stage */
     double to_next;
     /* from the end of a backward to the arrival of its gradients at the previous stage */
     double to_previous;
+    /* of what a micro-batch keeps from its forward to its backward, the share that it keeps until
+     * its gradients of weights; for the order of timed schedules */
+    double weight_share;
 } MwStageTimes;
 
 typedef struct {
@@ -48,9 +51,12 @@ MwTimeline *mw_timeline_new(MwArena *arena, const MwPipelineSchedule *schedule,
 MwTimeline *mw_timeline_new_shared(MwArena *arena, const MwPipelineSchedule *schedule,
                                    const MwStageTimes *times);
 
-/* The timeline if every task takes 1 and transfers take 0 (a task that does the work of two
- * chunks takes 2): the start of a task is its clock,
- * `total` the number of clocks. */
+/* The times if every task takes 1, or 2 if it does the work of two chunks, and transfers take 0;
+ * for each stage. */
+MwStageTimes *mw_stage_times_new_clocks(MwArena *arena, MwPipelineKind kind, int meshes,
+                                        int chunks);
+
+/* The timeline with these times: the start of a task is its clock, `total` the number of clocks. */
 MwTimeline *mw_timeline_new_clocks(MwArena *arena, const MwPipelineSchedule *schedule);
 
 #endif

@@ -237,10 +237,10 @@ static int64_t next_time(const Run *run)
     return next;
 }
 
-static void add_all(MwPipelineSchedule *schedule, Vee vee)
+static void add_all(MwPipelineSchedule *schedule, const MwStageTimes *times, Vee vee)
 {
     if (schedule->chunks == 1) {
-        mw_pipeline_order_zb_h1(schedule);
+        mw_pipeline_order_zb_h1(schedule, times);
         return;
     }
     MwArena *scratch = mw_arena_new();
@@ -279,9 +279,9 @@ static Vee vee_v_min(int meshes)
 
 /* Defines both functions of a generator (order.h). */
 #define VEE(name)                                                                                  \
-    void mw_pipeline_order_##name(MwPipelineSchedule *schedule)                                    \
+    void mw_pipeline_order_##name(MwPipelineSchedule *schedule, const MwStageTimes *times)         \
     {                                                                                              \
-        add_all(schedule, vee_##name(schedule->mesh_count));                                       \
+        add_all(schedule, times, vee_##name(schedule->mesh_count));                                \
     }                                                                                              \
     int64_t mw_pipeline_in_flight_##name(int meshes, int mesh, int micro_batches)                  \
     {                                                                                              \

@@ -86,8 +86,10 @@ static double simulated_s(const MwPlan *plan, const MwCluster *cluster)
     return step_s;
 }
 
+/* `after` NULL: a search for a layout; else the best one after that of `after` and those before
+ * it. */
 static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, MwStageKnown *known,
-                            double most_padding, int64_t target_bytes, bool takes_next_layout)
+                            double most_padding, int64_t target_bytes, const Attempt *after)
 {
     MwArena *arena = mw_arena_new_within(around);
     Attempt *attempt = MW_NEW(arena, Attempt, 1);
@@ -98,7 +100,9 @@ static Attempt *attempt_new(MwArena *around, const MwPlanRequest *request, MwSta
                                            .known = known,
                                            .most_padding = most_padding,
                                            .memory_target_bytes = target_bytes,
-                                           .takes_next_layout = takes_next_layout};
+                                           .takes_next_layout = after != NULL};
+    if (after && !after->plan)
+        attempt->compilation.taken_layout_bytes = after->compilation.excess.needed_bytes;
     MwCompilation *compilation = &attempt->compilation;
     compilation->graph_arena = mw_arena_new_within(arena);
     compilation->graph = mw_graph_copy(compilation->graph_arena, request->graph);
@@ -119,6 +123,32 @@ static void attempt_free(Attempt **attempt)
     MwArena *arena = (*attempt)->arena;
     mw_arena_free(&arena);
     *attempt = NULL;
+}
+
+/* Whether the attempt has a late schedule (schedule.def) that nobody asked for. */
+static bool is_late(const Attempt *attempt)
+{
+    const MwPipelineSchedule *schedule = attempt->compilation.staging.schedule;
+    return schedule && !mw_wants_schedule(&attempt->compilation.options) &&
+           mw_pipeline_info(schedule->kind)->late;
+}
+
+/* The attempt of the best layout. One with a late schedule that does not fit costs none of the
+ * others its memory: the next one is taken instead. */
+static Attempt *attempt_fitting(MwArena *arena, const MwPlanRequest *request, MwStageKnown *known,
+                                double most_padding, int64_t target_bytes)
+{
+    Attempt *attempt = attempt_new(arena, request, known, most_padding, target_bytes, NULL);
+    while (!attempt->plan && is_late(attempt) &&
+           attempt->compilation.excess.kind != MW_EXCESS_NONE) {
+        Attempt *next = attempt_new(arena, request, known, most_padding, target_bytes, attempt);
+        const bool has_layout = next->compilation.staging.stage_count > 0;
+        attempt_free(has_layout ? &attempt : &next);
+        if (!has_layout)
+            return attempt;
+        attempt = next;
+    }
+    return attempt;
 }
 
 /* Sets the target after an attempt without a plan; false if there is to be no other. */
@@ -165,11 +195,12 @@ static bool is_preferred(const Attempt *a, const Attempt *b)
 
 /* ---- Finalists ---- */
 
-/* Layouts whose plans were made, and the seconds of their steps. */
+/* Layouts whose plans were made, and the seconds of their steps. One with a late schedule comes
+ * before all others, and takes the place of none. */
 typedef struct {
-    const char *name[1 + MW_TUNED_FINALISTS];
-    double step_s[1 + MW_TUNED_FINALISTS];
-    int count;
+    const char *name[2 + MW_TUNED_FINALISTS];
+    double step_s[2 + MW_TUNED_FINALISTS];
+    int count, late; /* late: how many of them have a late schedule, 0 or 1 */
 } Finalists;
 
 static bool is_finalist(const Finalists *finalists, const char *name)
@@ -195,7 +226,8 @@ static int64_t node_count(const Attempt *attempt)
 static bool has_rival(const Finalists *finalists, const Attempt *attempt, double estimated_s)
 {
     const MwStaging *staging = &attempt->compilation.staging;
-    if (!staging->name || finalists->count * node_count(attempt) > MW_TUNED_FINALIST_NODES)
+    if (!staging->name ||
+        (finalists->count - finalists->late) * node_count(attempt) > MW_TUNED_FINALIST_NODES)
         return false;
     for (int i = 0; i < staging->alternative_count; i++) {
         const MwStagingAlternative *rival = &staging->alternatives[i];
@@ -228,16 +260,18 @@ static void note_steps(const Finalists *finalists, MwPlan *plan)
 static Attempt *plan_finalists(MwArena *arena, const MwPlanRequest *request, MwStageKnown *known,
                                double most_padding, Attempt *first)
 {
-    Finalists finalists = {0};
+    Finalists finalists = {.late = is_late(first)};
     Attempt *best = first;
     const int64_t target_bytes = first->compilation.memory_target_bytes;
-    const double estimated_s = first->compilation.staging.step_s;
+    double estimated_s = first->compilation.staging.step_s;
     bool is_over = false;
     add_finalist(&finalists, first);
-    while (finalists.count <= MW_TUNED_FINALISTS && !is_over &&
-           has_rival(&finalists, best, estimated_s)) {
-        Attempt *next = attempt_new(arena, request, known, most_padding, target_bytes, true);
+    while (finalists.count - finalists.late <= MW_TUNED_FINALISTS && !is_over &&
+           (finalists.count == finalists.late || has_rival(&finalists, best, estimated_s))) {
+        Attempt *next = attempt_new(arena, request, known, most_padding, target_bytes, best);
         is_over = !next->plan;
+        if (finalists.count == finalists.late)
+            estimated_s = next->compilation.staging.step_s;
         if (next->plan)
             add_finalist(&finalists, next);
         const bool keeps = !is_preferred(next, best);
@@ -254,14 +288,14 @@ static Attempt *plan_finalists(MwArena *arena, const MwPlanRequest *request, MwS
 static Planned plan_padded(MwArena *arena, const MwPlanRequest *request, double most_padding)
 {
     MwStageKnown *known = mw_stage_known_new(arena);
-    Attempt *first = attempt_new(arena, request, known, most_padding, 0, false), *last = first;
+    Attempt *first = attempt_fitting(arena, request, known, most_padding, 0), *last = first;
     Planned planned = {.attempts = 1};
     MwMemoryTarget target =
         mw_memory_target(mw_device_bytes(&first->compilation), MW_TUNED_MEMORY_CORRECTIONS);
     while (!last->plan && correct(&target, last)) {
         if (last != first)
             attempt_free(&last);
-        last = attempt_new(arena, request, known, most_padding, target.target_bytes, false);
+        last = attempt_fitting(arena, request, known, most_padding, target.target_bytes);
         planned.attempts++;
     }
     planned.attempt = last->plan ? last : first;

@@ -9,12 +9,13 @@
  * With several chunks per mesh all meshes have one size. Each chunk becomes a stage of a cluster
  * with `chunks` times the devices, and counts with `chunks` times its work and memory: the
  * chunks of a mesh are assumed to be alike. As they share a logical mesh, the problem is solved
- * once for each logical mesh. Where stages go down the meshes and up again, the two chunks of the
- * mesh where they turn become one stage. */
+ * once for each logical mesh. Where stages go down the meshes and up again, they are not, and
+ * vee_choice.c solves another problem. */
 #include "passes/stages/choice.h"
 
 #include "cost/units.h"
 #include "passes/stages/terms.h"
+#include "passes/stages/vee_choice.h"
 #include "passes/tuning.h"
 #include "schedule/generate.h"
 
@@ -33,7 +34,7 @@ typedef struct {
     int stages;               /* number of stages; 0: any from 2 on */
     int near;                 /* devices that those of a stage are near to; 0: any */
     MwStageChoiceAnswer best; /* so far */
-    int64_t best_total;       /* of `best` in the stage problem; 0: no layout yet */
+    int64_t best_total;       /* that others must be below in the stage problem; 0: none yet */
 } ChoiceSearch;
 
 /* Whether the user's options allow a stage of so many devices. */
@@ -237,75 +238,21 @@ static MwStageLayout layout_of(const ChoiceSearch *c, const MwStagePlan *plan)
 
 /* ---- The choice ---- */
 
-/* Joins two stages of one mesh to one, in the way that is quickest by itself. False if there is
- * none. */
-static bool join_stages(const ChoiceSearch *c, MwLayoutStage *first, const MwLayoutStage *second)
-{
-    MwStageCostList list;
-    const int micro_batches = c->query->model->micro_batches;
-    MwStageCostQuery cost_query = cost_query_of(c, first->begin, second->end, c->submesh);
-    list_costs(c, &cost_query, 1, &list);
-    first->end = second->end;
-    for (int i = 0; i < list.count; i++)
-        if (i == 0 || mw_stage_cost_step_s(&list.at[i], micro_batches) <
-                          mw_stage_cost_step_s(&first->cost, micro_batches))
-            first->cost = list.at[i];
-    return list.count > 0;
-}
-
-/* The layout where each part of the plan is a chunk; without stages if there is none. */
+/* The layout where each stage of the plan is a chunk. */
 static MwStageLayout chunked_layout_of(const ChoiceSearch *c, const MwStagePlan *plan)
 {
     const MwStageChoiceQuery *query = c->query;
-    const int meshes = query->meshes, chunks = query->chunks;
     MwStageLayout layout = {.kind = query->kind,
                             .micro_batches = query->model->micro_batches,
-                            .chunks = chunks,
-                            .stage_count = mw_pipeline_stages(query->kind, meshes, chunks)};
-    layout.stages = MW_NEW(c->arena, MwLayoutStage, layout.stage_count);
-    for (int i = 0; i < plan->stage_count; i++) {
-        const int s = mw_pipeline_stage_of_part(query->kind, meshes, chunks, i);
-        MwLayoutStage part = stage_of(c, &plan->stages[i]), *stage = &layout.stages[s];
-        part.first_device = mw_pipeline_mesh_of(query->kind, meshes, s) * devices_of(c, c->submesh);
-        if (stage->end == 0)
-            *stage = part;
-        else if (!join_stages(c, stage, &part))
-            return (MwStageLayout){0};
+                            .chunks = query->chunks,
+                            .stage_count = plan->stage_count,
+                            .stages = MW_NEW(c->arena, MwLayoutStage, plan->stage_count)};
+    for (int s = 0; s < plan->stage_count; s++) {
+        const int mesh = mw_pipeline_mesh_of(query->kind, query->meshes, s);
+        layout.stages[s] = stage_of(c, &plan->stages[s]);
+        layout.stages[s].first_device = mesh * devices_of(c, c->submesh);
     }
     return layout;
-}
-
-/* The parts to which layers are pinned: where the pipeline turns, the first layer that is pinned to
- * that stage to its first part, the last one to the other. */
-static const int *pinned_parts(const ChoiceSearch *c)
-{
-    const MwStageChoiceQuery *query = c->query;
-    const int layers = query->model->layer_count, turn = query->meshes - 1;
-    if (!query->layer_stage || query->meshes == 0 ||
-        mw_pipeline_parts_of(query->kind, query->meshes, query->chunks, turn) == 1)
-        return query->layer_stage;
-    int *part = MW_NEW(c->arena, int, layers);
-    int last = -1; /* of the layers that are pinned to the turn */
-    for (int l = 0; l < layers; l++) {
-        const int stage = query->layer_stage[l];
-        part[l] = stage > turn ? stage + 1 : stage;
-        if (stage == turn && last >= 0)
-            part[l] = -1;
-        if (stage == turn)
-            last = l;
-    }
-    if (last >= 0 && part[last] < 0)
-        part[last] = turn + 1;
-    return part;
-}
-
-static bool is_better_answer(const MwStageChoiceAnswer *a, const MwStageChoiceAnswer *b)
-{
-    if (a->reason != b->reason)
-        return a->reason < b->reason;
-    if (a->reason == MW_STAGES_POSSIBLE)
-        return a->layout.step_s < b->layout.step_s;
-    return a->needed_bytes < b->needed_bytes;
 }
 
 /* Keeps the layout of the plan, or why there is none, if that is better than what there is. */
@@ -318,11 +265,9 @@ static void keep_better(ChoiceSearch *c, const MwStagePlan *plan)
         left_out_s = fmin(left_out_s, mw_seconds(plan->lower_bound));
     if (plan->reason == MW_STAGES_POSSIBLE) {
         answer.layout = c->terms.unrolled ? chunked_layout_of(c, plan) : layout_of(c, plan);
-        answer.reason = answer.layout.stage_count > 0 ? MW_STAGES_POSSIBLE : MW_STAGES_UNANSWERED;
-    }
-    if (answer.reason == MW_STAGES_POSSIBLE)
         mw_stage_layout_price(c->query->model, &answer.layout);
-    if (is_better_answer(&answer, &c->best)) {
+    }
+    if (mw_stage_choice_is_better(&answer, &c->best)) {
         c->best = answer;
         c->best_total = mw_max(plan->total, mw_picoseconds(answer.layout.step_s));
     }
@@ -346,7 +291,7 @@ static void solve(ChoiceSearch *c)
                                   c->stages ? c->stages : (int)mw_max(2, query->least_stages),
                               .most_stages = c->stages,
                               .submesh = c->submesh,
-                              .layer_stage = pinned_parts(c),
+                              .layer_stage = query->layer_stage,
                               .answer = answer_queries,
                               .bound = bound_candidate,
                               .is_optional = query->is_optional || c->best_total > 0,
@@ -373,7 +318,7 @@ int mw_stage_equal_devices(MwStageCluster cluster, int meshes)
 static bool set_equal(ChoiceSearch *c, int meshes)
 {
     c->unit = mw_stage_equal_devices(c->size, meshes);
-    c->stages = meshes * c->query->chunks;
+    c->stages = mw_pipeline_stages(c->query->kind, meshes, c->query->chunks);
     if (c->unit == 0 || !is_allowed(c->query, c->unit) || c->stages < c->query->least_stages ||
         c->stages > c->query->model->layer_count)
         return false;
@@ -387,8 +332,6 @@ static bool set_equal(ChoiceSearch *c, int meshes)
 static void solve_chunked(ChoiceSearch *c)
 {
     const MwStageChoiceQuery *query = c->query;
-    if (!set_equal(c, query->meshes))
-        return;
     c->terms.unrolled = mw_pipeline_schedule_new(c->arena, query->kind, query->meshes,
                                                  query->model->micro_batches, query->chunks);
     MwMeshList meshes = mw_stage_costs_meshes(query->costs, c->arena, c->unit);
@@ -456,10 +399,15 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
                       .query = query,
                       .size = {cluster->nodes, cluster->devices_per_node},
                       .terms = {.kind = query->kind, .micro_batches = query->model->micro_batches},
-                      .best = {.reason = MW_STAGES_DEVICES, .left_out_s = INFINITY}};
+                      .best = {.reason = MW_STAGES_DEVICES, .left_out_s = INFINITY},
+                      .best_total = isfinite(query->below_s) ? mw_picoseconds(query->below_s) : 0};
     if (mw_cluster_devices(cluster) == 1)
         return c.best;
     if (query->chunks > 1) {
+        if (!set_equal(&c, query->meshes))
+            return c.best;
+        if (mw_pipeline_info(query->kind)->placement == MW_PLACE_VEE)
+            return mw_stage_choice_vee(arena, query, c.unit);
         solve_chunked(&c);
         return c.best;
     }

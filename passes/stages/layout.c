@@ -5,7 +5,6 @@
 
 #include "cost/transfer.h"
 #include "schedule/generate.h"
-#include "schedule/timeline.h"
 
 #include <math.h>
 
@@ -16,10 +15,23 @@ int mw_stage_layout_meshes(const MwStageLayout *layout)
                : 0;
 }
 
-static MwPipelineSchedule *schedule_of(MwArena *arena, const MwStageLayout *layout)
+/* [stages] */
+static MwStageTimes *stage_times(MwArena *arena, const MwStageLayout *layout)
 {
-    return mw_pipeline_schedule_new(arena, layout->kind, mw_stage_layout_meshes(layout),
-                                    layout->micro_batches, layout->chunks);
+    MwStageTimes *times = MW_NEW(arena, MwStageTimes, layout->stage_count);
+    for (int s = 0; s < layout->stage_count; s++)
+        times[s] = layout->stages[s].times;
+    return times;
+}
+
+MwPipelineSchedule *mw_stage_layout_schedule(MwArena *arena, const MwStageLayout *layout)
+{
+    MwArena *scratch = mw_arena_new();
+    MwPipelineSchedule *schedule = mw_pipeline_schedule_timed(
+        arena, layout->kind, mw_stage_layout_meshes(layout), layout->micro_batches, layout->chunks,
+        stage_times(scratch, layout));
+    mw_arena_free(&scratch);
+    return schedule;
 }
 
 /* Where a tensor lies as far as that is known before stages are solved: the devices divide its
@@ -62,6 +74,12 @@ static double boundary_s(const MwStageModel *model, const MwLayoutStage *from,
     return time_s;
 }
 
+static double weight_share(const MwStageCost *cost)
+{
+    const double whole = cost->saved_bytes + cost->late_bytes;
+    return whole > 0 ? (cost->late_bytes + cost->weight_bytes) / whole : 1;
+}
+
 /* The times of the tasks of stage `s` and of its transfers to both neighbours. */
 static MwStageTimes times_of(const MwStageModel *model, const MwStageLayout *layout, int s)
 {
@@ -71,6 +89,7 @@ static MwStageTimes times_of(const MwStageModel *model, const MwStageLayout *lay
     times.task[MW_TASK_BACKWARD] = stage->cost.backward_s + stage->cost.weight_s;
     times.task[MW_TASK_BACKWARD_INPUT] = stage->cost.backward_s;
     times.task[MW_TASK_WEIGHT] = stage->cost.weight_s;
+    times.weight_share = weight_share(&stage->cost);
     if (s + 1 < layout->stage_count)
         times.to_next = boundary_s(model, stage, stage + 1, MW_PHASE_FORWARD);
     if (s > 0)
@@ -173,23 +192,20 @@ static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule
     return most;
 }
 
-double mw_stage_layout_bytes(const MwStageLayout *layout, int stage)
+double mw_stage_layout_bytes(const MwStageLayout *layout, const MwPipelineSchedule *schedule,
+                             int stage)
 {
-    MwArena *scratch = mw_arena_new();
-    const MwPipelineSchedule *schedule = schedule_of(scratch, layout);
-    double bytes = held_bytes(layout, schedule, stage) + layout->stages[stage].cost.peak_bytes;
-    mw_arena_free(&scratch);
-    return bytes;
+    return held_bytes(layout, schedule, stage) + layout->stages[stage].cost.peak_bytes;
 }
 
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout)
 {
     MwArena *scratch = mw_arena_new();
-    const MwPipelineSchedule *schedule = schedule_of(scratch, layout);
-    MwStageTimes *times = MW_NEW(scratch, MwStageTimes, layout->stage_count);
     for (int s = 0; s < layout->stage_count; s++)
-        times[s] = times_of(model, layout, s);
-    const MwTimeline *timeline = mw_timeline_new_shared(scratch, schedule, times);
+        layout->stages[s].times = times_of(model, layout, s);
+    const MwPipelineSchedule *schedule = mw_stage_layout_schedule(scratch, layout);
+    const MwTimeline *timeline =
+        mw_timeline_new_shared(scratch, schedule, stage_times(scratch, layout));
     layout->step_s = timeline->total + update_s(model, layout);
     layout->ideal_s = timeline->ideal + update_s(model, layout);
     layout->needed_bytes = needed_bytes(layout, schedule);
@@ -230,7 +246,7 @@ MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwS
                        .layer_count = layers,
                        .micro_batches = layout->micro_batches,
                        .memory_share = memory_shares(arena, layout),
-                       .schedule = schedule_of(arena, layout)};
+                       .schedule = mw_stage_layout_schedule(arena, layout)};
 }
 
 const char *mw_stage_layout_name(MwArena *arena, const MwStageLayout *layout)

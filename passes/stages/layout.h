@@ -4,12 +4,14 @@
 #define MW_PASSES_STAGES_LAYOUT_H
 
 #include "passes/stages/cost.h"
+#include "schedule/timeline.h"
 
 typedef struct {
     int begin, end; /* layers [begin, end) */
     int first_device;
     MwStageCost cost;
     double needed_bytes; /* of a device for this stage alone; set by mw_stage_layout_price */
+    MwStageTimes times;  /* set by mw_stage_layout_price; the order of tasks may follow from them */
 } MwLayoutStage;
 
 typedef struct {
@@ -49,8 +51,12 @@ double mw_stage_layout_memory_share(const MwStageLayout *layout, int stage);
  * `costs` are those that the costs of its stages come from. */
 MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwStageLayout *layout);
 
-/* Bytes that a device needs for one stage alone. */
-double mw_stage_layout_bytes(const MwStageLayout *layout, int stage);
+/* The order of tasks of a layout that has a price, in `arena`. */
+MwPipelineSchedule *mw_stage_layout_schedule(MwArena *arena, const MwStageLayout *layout);
+
+/* Bytes that a device needs for one stage alone, by that order. */
+double mw_stage_layout_bytes(const MwStageLayout *layout, const MwPipelineSchedule *schedule,
+                             int stage);
 
 /* The query whose results the cost of a stage is one of. */
 MwStageCostQuery mw_stage_layout_cost_query(const MwStageLayout *layout, int stage);

@@ -3,28 +3,16 @@
 
 #include "schedule/generate.h"
 
-/* Micro-batches in flight in the stage with `remaining` stages after it. Where stages go down the
- * meshes and up again, the chunks of a mesh share its memory as they need it. The first has more in
- * flight, and their mean counts there, as for chunks that are alike; in the second, which may have
- * the end of the model, its own number. */
+/* Micro-batches in flight in the stage with `remaining` stages after it. */
 static int64_t in_flight(const void *context, int stages, int remaining)
 {
     const MwScheduleTerms *terms = context;
     const MwPipelineSchedule *unrolled = terms->unrolled;
-    const int part = stages - 1 - remaining;
+    const int stage = stages - 1 - remaining;
     if (!unrolled)
-        return mw_pipeline_in_flight(terms->kind, stages, part, terms->micro_batches);
-    const int stage =
-        mw_pipeline_stage_of_part(terms->kind, unrolled->mesh_count, unrolled->chunks, part);
+        return mw_pipeline_in_flight(terms->kind, stages, stage, terms->micro_batches);
     const int mesh = mw_pipeline_mesh_of(terms->kind, unrolled->mesh_count, stage);
-    const int *slots = unrolled->meshes[mesh].slots;
-    const int own = slots[stage / unrolled->mesh_count];
-    if (mw_pipeline_info(terms->kind)->placement != MW_PLACE_VEE)
-        return own;
-    int64_t sum = 0;
-    for (int c = 0; c < mw_pipeline_mesh_chunks(unrolled, mesh); c++)
-        sum += slots[c];
-    return mw_min(own, mw_ceil_div(sum, mw_pipeline_mesh_chunks(unrolled, mesh)));
+    return unrolled->meshes[mesh].slots[stage / unrolled->mesh_count];
 }
 
 /* The chunks of a mesh share the time for which the first of them waits, which is why `chunks`

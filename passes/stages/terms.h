@@ -10,7 +10,8 @@ typedef struct {
     MwPipelineKind kind;
     int micro_batches;
     /* The schedule, where meshes have several chunks and each chunk is a stage of the problem.
-     * NULL: each mesh has one chunk. */
+     * NULL: each mesh has one chunk. Stages that go down the meshes and up again are those of
+     * another problem (vee_choice.h). */
     const MwPipelineSchedule *unrolled;
 } MwScheduleTerms;
 

@@ -5,8 +5,9 @@
  * Numbers of micro-batches are tried in the order of an estimate (mw_stage_batching_estimate).
  * The search skips those whose lower bound is no better than the incumbent, the best layout so
  * far, and stops once SEARCH_EFFORT is spent. Schedules other than 1F1B are
- * tried where the bubble of 1F1B is worth removing. A single stage has one micro-batch, unless
- * memory or the user demands more. */
+ * tried where the bubble of 1F1B is worth removing, late ones (schedule.def) after everything else
+ * and only below the step time of the incumbent, so that they cost little where they are of no use.
+ * A single stage has one micro-batch, unless memory or the user demands more. */
 #include "passes/stages/trials.h"
 
 #include "base/clock.h"
@@ -53,6 +54,8 @@ typedef struct {
     double one_stage_s, one_stage_bytes, one_stage_kept_bytes;
     int one_stage_micro_batches;
     TrialList trials;
+    RankedBatching *ranking; /* the numbers of micro-batches that were tried with several stages */
+    int tried;
     MwStageTrials *out;
 } Trials;
 
@@ -255,12 +258,56 @@ static void set_devices(const Trials *t, MwStageChoiceQuery *query)
     }
 }
 
+/* Whether a schedule is tried after all that are not late; the one that the user names is not. */
+static bool is_late(const Trials *t, MwPipelineKind kind)
+{
+    return mw_pipeline_info(kind)->late && !mw_wants_schedule(&t->compilation->options);
+}
+
 /* Keeps the first reason in the order of MwStageReason, which is the most informative. */
 static void note_reason(Trials *t, const MwStageChoiceAnswer *answer)
 {
     MwStageTrials *out = t->out;
     if (out->reason == MW_STAGES_POSSIBLE || answer->reason < out->reason)
         out->reason = answer->reason;
+}
+
+/* Adds what the search for a schedule found, or that it lacks memory. */
+static void add_answer(Trials *t, RankedBatching *ranked, const MwStageChoiceQuery *query,
+                       const MwStageChoiceAnswer *answer)
+{
+    if (answer->reason == MW_STAGES_POSSIBLE) {
+        if (answer->layout.step_s < ranked->step_s) {
+            ranked->step_s = answer->layout.step_s;
+            ranked->ideal_s = answer->layout.ideal_s;
+        }
+        add_layout(t, &answer->layout);
+    } else {
+        note_reason(t, answer);
+    }
+    if (answer->reason == MW_STAGES_MEMORY) {
+        const int stages =
+            query->meshes ? mw_pipeline_stages(query->kind, query->meshes, query->chunks) : 0;
+        MwStageLayout asked = {.kind = query->kind,
+                               .micro_batches = ranked->batching->micro_batches,
+                               .chunks = query->chunks,
+                               .stage_count = stages};
+        add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->kept, &asked),
+                                    .needed_bytes = answer->needed_bytes});
+    }
+}
+
+/* Memory of a device that a layout may take by estimate. */
+static double bytes_for(const Trials *t, MwPipelineKind kind)
+{
+    return (is_late(t, kind) ? 1 - MW_TUNED_LATE_MARGIN : 1) * target_bytes(t);
+}
+
+/* The step time that a layout of a schedule must be below; INFINITY: any. */
+static double limit_of(const Trials *t, MwPipelineKind kind)
+{
+    const MwStageLayout *best = incumbent(t);
+    return is_late(t, kind) && best ? (1 - MW_TUNED_LATE_GAIN) * best->step_s : INFINITY;
 }
 
 /* `meshes` 0: any number. */
@@ -277,29 +324,18 @@ static MwStageReason try_schedule(Trials *t, RankedBatching *ranked, MwPipelineK
                                 .layer_stage = t->query->layer_stage,
                                 .is_optional = incumbent(t) != NULL,
                                 .most_effort = most_effort(t, ranked->batching),
-                                .memory_bytes = target_bytes(t)};
+                                .below_s = limit_of(t, kind),
+                                .memory_bytes = bytes_for(t, kind)};
     set_devices(t, &query);
     MwArena *scratch = mw_arena_new();
     MwStageChoiceAnswer answer = mw_stage_choice(scratch, &query);
-    t->out->left_out_s = fmin(t->out->left_out_s, answer.left_out_s);
-    if (answer.reason == MW_STAGES_POSSIBLE) {
-        if (answer.layout.step_s < ranked->step_s) {
-            ranked->step_s = answer.layout.step_s;
-            ranked->ideal_s = answer.layout.ideal_s;
-        }
-        add_layout(t, &answer.layout);
-    } else {
-        note_reason(t, &answer);
-    }
-    if (answer.reason == MW_STAGES_MEMORY) {
-        MwStageLayout asked = {.kind = kind,
-                               .micro_batches = ranked->batching->micro_batches,
-                               .chunks = chunks,
-                               .stage_count =
-                                   meshes ? mw_pipeline_stages(kind, meshes, chunks) : 0};
-        add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->kept, &asked),
-                                    .needed_bytes = answer.needed_bytes});
-    }
+    if (isinf(query.below_s))
+        t->out->left_out_s = fmin(t->out->left_out_s, answer.left_out_s);
+    const bool is_better = answer.reason == MW_STAGES_POSSIBLE &&
+                           answer.layout.step_s < query.below_s &&
+                           answer.layout.needed_bytes <= query.memory_bytes;
+    if (is_better || isinf(query.below_s))
+        add_answer(t, ranked, &query, &answer);
     mw_arena_free(&scratch);
     return answer.reason;
 }
@@ -349,11 +385,11 @@ static void try_schedule_kind(Trials *t, RankedBatching *ranked, MwPipelineKind 
         try_chunks(t, ranked, kind, chunks);
 }
 
-/* Tries the schedules whose column `turn` is `turn`. */
+/* Tries the schedules whose column `turn` is `turn`, but for late ones. */
 static void try_turn(Trials *t, RankedBatching *ranked, int turn)
 {
     for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++)
-        if (mw_pipeline_info((MwPipelineKind)kind)->turn == turn)
+        if (mw_pipeline_info((MwPipelineKind)kind)->turn == turn && !is_late(t, kind))
             try_schedule_kind(t, ranked, (MwPipelineKind)kind);
 }
 
@@ -375,6 +411,27 @@ static void try_later_schedules(Trials *t, RankedBatching *ranked)
             try_turn(t, ranked, turn);
     if (is_asked)
         try_turn(t, ranked, 0);
+}
+
+/* Whether a late schedule can yield a better layout. One that needs no less memory than that of
+ * turn 1 gains the bubble alone. The others may do without recomputation, or split tensors less, so
+ * that what counts is the least step that there can be. */
+static bool late_is_worth_it(const Trials *t, const RankedBatching *ranked, MwPipelineKind kind)
+{
+    const MwStageLayout *best = incumbent(t);
+    if (mw_pipeline_info(kind)->leaner == mw_pipeline_first(true))
+        return bubble_is_worth_it(t, ranked);
+    return !best || ranked->estimate.least_s < (1 - MW_TUNED_LATE_GAIN) * best->step_s;
+}
+
+/* Tries the late schedules with the numbers of micro-batches that the others were tried with. */
+static void try_late_schedules(Trials *t)
+{
+    for (int i = 0; i < t->tried; i++)
+        for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++)
+            if (is_late(t, (MwPipelineKind)kind) &&
+                late_is_worth_it(t, &t->ranking[i], (MwPipelineKind)kind))
+                try_schedule_kind(t, &t->ranking[i], (MwPipelineKind)kind);
 }
 
 /* Orders batchings by estimate, then by number of micro-batches. */
@@ -434,22 +491,23 @@ static bool has_effort_left(const Trials *t)
     return mw_stage_known_effort(t->known) < MW_TUNED_SEARCH_EFFORT;
 }
 
-/* Tries pipelines: the schedule of turn 1, which needs no more memory than any other, with each
- * number of micro-batches; then the other schedules. */
+/* Tries pipelines: the schedule of turn 1 with each number of micro-batches; then the other
+ * schedules that are not late. */
 static void try_pipelines(Trials *t)
 {
-    int wanted = t->compilation->options.stages, count, tried = 0;
+    int wanted = t->compilation->options.stages, count;
+    t->tried = 0;
     if (wanted == 1 || (wanted == 0 && t->devices == 1))
         return;
-    RankedBatching *ranking = rank_batchings(t, &count);
-    for (; tried < count && (!incumbent(t) || has_effort_left(t)); tried++) {
+    t->ranking = rank_batchings(t, &count);
+    for (; t->tried < count && (!incumbent(t) || has_effort_left(t)); t->tried++) {
         const MwStageLayout *best = incumbent(t);
-        if (best && ranking[tried].estimate.least_s >= best->step_s)
+        if (best && t->ranking[t->tried].estimate.least_s >= best->step_s)
             continue;
-        try_turn(t, &ranking[tried], 1);
+        try_turn(t, &t->ranking[t->tried], 1);
     }
-    for (int i = 0; i < tried; i++)
-        try_later_schedules(t, &ranking[i]);
+    for (int i = 0; i < t->tried; i++)
+        try_later_schedules(t, &t->ranking[i]);
 }
 
 /* Tries the best layout with other numbers of stages, to report what they would take: all
@@ -537,12 +595,35 @@ static int validate(Trials *t)
     }
 }
 
+/* Tries late schedules, once the best of the others is known to fit. One that is better by estimate
+ * is chosen if it fits, too; else there is no trace of them. */
+static void choose_late(Trials *t)
+{
+    const MwStageValidation validation = {t->compilation, &t->batchings, t->query->memory_bytes,
+                                          t->query->threads};
+    const int first = t->trials.count, other = t->out->chosen;
+    try_late_schedules(t);
+    const int best =
+        mw_stage_trials_validate(&validation, t->trials.at + first, t->trials.count - first);
+    if (best < 0 || (other >= 0 &&
+                     t->trials.at[first + best].layout.step_s >= t->trials.at[other].layout.step_s))
+        t->trials.count = first;
+    else
+        t->out->chosen = first + best;
+}
+
 /* Takes the best of the trials after those that were taken. */
 static int take_next(Trials *t, MwStageFound *found)
 {
     t->trials = found->trials;
-    if (found->out.chosen >= 0)
-        t->trials.at[found->out.chosen].is_taken = true;
+    if (found->out.chosen >= 0) {
+        MwStageTrial *taken = &t->trials.at[found->out.chosen];
+        taken->is_taken = true;
+        if (t->compilation->taken_layout_bytes > 0) {
+            taken->fits = false;
+            taken->needed_bytes = (double)t->compilation->taken_layout_bytes;
+        }
+    }
     for (int i = 0; i < t->trials.count; i++)
         if (t->trials.at[i].fits && !t->trials.at[i].is_taken)
             make_batching(t, mw_stage_batching_of(&t->batchings, &t->trials.at[i].layout));
@@ -563,6 +644,7 @@ static void choose(Trials *t, MwStageFound *found)
         out->kept_bytes = mw_stage_costs_whole(first->costs, false).kept_bytes;
         search_layouts(t);
         out->chosen = validate(t);
+        choose_late(t);
         out->leanest = leanest(t);
     }
 }

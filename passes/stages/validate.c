@@ -43,7 +43,8 @@ static int find_near_miss(const MwStageValidation *s, const MwStageTrial *trials
 
 /* Gives a stage the fastest solution that needs no more than `most_bytes` by estimate; false if
  * there is none. */
-static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, double most_bytes)
+static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout,
+                        const MwPipelineSchedule *schedule, int stage, double most_bytes)
 {
     MwStageCostQuery cost_query = mw_stage_layout_cost_query(layout, stage);
     MwStageCostList list;
@@ -53,7 +54,7 @@ static bool find_leaner(MwStageCosts *costs, MwStageLayout *layout, int stage, d
         layout->stages[stage].cost = list.at[i];
         if ((!best || mw_stage_cost_step_s(&list.at[i], layout->micro_batches) <
                           mw_stage_cost_step_s(best, layout->micro_batches)) &&
-            mw_stage_layout_bytes(layout, stage) <= most_bytes)
+            mw_stage_layout_bytes(layout, schedule, stage) <= most_bytes)
             best = &list.at[i];
     }
     if (best)
@@ -67,15 +68,20 @@ static bool reduce_memory(const MwStageValidation *s, MwStageTrial *trial, const
 {
     MwStageLayout layout = trial->layout;
     MwStageBatching *batching = mw_stage_batching_of(s->batchings, &layout);
+    MwArena *scratch = mw_arena_new();
+    const MwPipelineSchedule *schedule = mw_stage_layout_schedule(scratch, &layout);
+    bool is_found = true;
     layout.stages = mw_arena_dup(s->compilation->arena, layout.stages,
                                  sizeof *layout.stages * (size_t)layout.stage_count);
-    for (int i = 0; i < layout.stage_count; i++) {
+    for (int i = 0; i < layout.stage_count && is_found; i++) {
         const double memory = s->memory_bytes * mw_stage_layout_memory_share(&trial->layout, i);
         double estimate = layout.stages[i].needed_bytes;
-        if (needed[i] > memory &&
-            !find_leaner(batching->costs, &layout, i, memory - (needed[i] - estimate)))
-            return false;
+        is_found = needed[i] <= memory || find_leaner(batching->costs, &layout, schedule, i,
+                                                      memory - (needed[i] - estimate));
     }
+    mw_arena_free(&scratch);
+    if (!is_found)
+        return false;
     mw_stage_layout_price(batching->model, &layout);
     trial->layout = layout;
     return true;

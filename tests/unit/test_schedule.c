@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Pipeline schedules: every one passes the checker, broken ones do not; bubbles and memory are
  * those that were published. */
+#include "base/draws.h"
 #include "schedule/check.h"
 #include "schedule/generate.h"
 #include "tests/unit/diags_text.h"
@@ -179,9 +180,12 @@ START_TEST(in_flight_is_as_published)
         for (int i = 0; i < p; i++) {
             ck_assert_int_eq(of[MW_PIPELINE_GPIPE]->meshes[i].in_flight, m);
             ck_assert_int_eq(of[MW_PIPELINE_1F1B]->meshes[i].in_flight, p - i);
+            ck_assert_int_eq(of[MW_PIPELINE_EAGER_1F1B]->meshes[i].in_flight, 2 * (p - i) - 1);
             ck_assert_int_eq(of[MW_PIPELINE_INTERLEAVED]->meshes[i].in_flight, p - i);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_H1]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_H2]->meshes[i].in_flight, 2 * p - 1);
+            ck_assert_int_le(of[MW_PIPELINE_ZB_1P]->meshes[i].in_flight, p);
+            ck_assert_int_le(of[MW_PIPELINE_ZB_2P]->meshes[i].in_flight, 2 * p);
             ck_assert_int_eq(of[MW_PIPELINE_ZB_V]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_V_HALF]->meshes[i].in_flight, p);
             ck_assert_int_eq(of[MW_PIPELINE_V_MIN]->meshes[i].in_flight, p);
@@ -300,7 +304,9 @@ START_TEST(bubbles_are_those_of_the_formulas)
             MwTimeline *gpipe = timeline_of(arena, MW_PIPELINE_GPIPE, p, m, 1, whole);
             MwTimeline *plain = timeline_of(arena, MW_PIPELINE_1F1B, p, m, 1, whole);
             ck_assert_double_eq_tol(gpipe->bubble_rate, rate, 1e-15);
+            MwTimeline *eager = timeline_of(arena, MW_PIPELINE_EAGER_1F1B, p, m, 1, whole);
             ck_assert_double_eq_tol(plain->bubble_rate, rate, 1e-15);
+            ck_assert_double_eq_tol(eager->bubble_rate, rate, 1e-15);
             ck_assert_double_eq(plain->total, 180.0 * (m + p - 1));
             for (int v = 1; v <= MAX_CHUNKS; v++) {
                 const MwTimeline *t = timeline_of(arena, MW_PIPELINE_INTERLEAVED, p, m, v,
@@ -311,6 +317,26 @@ START_TEST(bubbles_are_those_of_the_formulas)
                 ck_assert_double_eq_tol((t->cost - t->ideal) / t->ideal,
                                         (p - 1 + late) / ((double)v * m), 1e-15);
             }
+            mw_arena_free(&arena);
+        }
+    }
+}
+END_TEST
+
+/* Transfers of up to half of a micro-batch's work cost eager-1F1B what the first micro-batch takes
+ * down the meshes and up again; in 1F1B every p-th one waits for them (Zhuang et al. 2023). */
+START_TEST(transfers_hide_behind_eager_forwards)
+{
+    for (int p = 2; p <= MAX_MESHES; p++) {
+        const int m = 4 * p;
+        for (double transfer = 10; transfer <= 90; transfer += 20) {
+            MwArena *arena = mw_arena_new();
+            const MwStageTimes *times = times_of(60, 60, 60, transfer, 1);
+            const MwTimeline *eager = timeline_of(arena, MW_PIPELINE_EAGER_1F1B, p, m, 1, times);
+            const MwTimeline *plain = timeline_of(arena, MW_PIPELINE_1F1B, p, m, 1, times);
+            const double first = (p - 1) * (180 + 2 * transfer);
+            ck_assert_msg(eager->total <= 180 * m + first, "%d: %g", p, eager->total);
+            ck_assert_double_ge(plain->total, eager->total + 2 * transfer);
             mw_arena_free(&arena);
         }
     }
@@ -430,38 +456,108 @@ START_TEST(dual_pipe_v_is_as_published)
 }
 END_TEST
 
-/* Table 5 of Qi et al. 2023, from the profiles of table 9: all of its rows. */
+/* Table 5 of Qi et al. 2023, from the profiles of table 9: all of its rows, but for 1F1B-I. What
+ * gradients of weights keep, of what those of inputs keep, is M_W / M_B of table 1 with the sizes
+ * of table 3: 32 / (34 + 5 a s / h). In the memory of p or 2p of M_B, the automatic schedules have
+ * the bubbles that were published. */
 START_TEST(published_profiles_give_the_published_bubbles)
 {
     static const struct {
         int p, m;
-        double f, b, w, comm, plain, h1, h2;
+        double f, b, w, comm, plain, h1, h2, zb_1p, zb_2p;
+        double as_h; /* a s / h */
     } rows[] = {
-        {8, 24, 18.522, 18.086, 9.337, 0.601, 0.2431, 0.1585, 0.1083},
-        {8, 32, 18.513, 18.086, 9.331, 0.626, 0.1985, 0.1242, 0.0837},
-        {8, 64, 18.546, 18.097, 9.321, 0.762, 0.1240, 0.0674, 0.0444},
-        {8, 24, 29.718, 29.444, 19.927, 0.527, 0.2347, 0.1323, 0.0698},
-        {8, 32, 29.802, 29.428, 19.530, 0.577, 0.1898, 0.1045, 0.0559},
-        {8, 64, 29.935, 29.621, 19.388, 0.535, 0.1091, 0.0554, 0.0294},
-        {16, 48, 11.347, 11.248, 8.132, 0.377, 0.2552, 0.1397, 0.0672},
-        {16, 64, 11.307, 11.254, 8.101, 0.379, 0.2082, 0.1088, 0.0516},
-        {16, 128, 11.325, 11.308, 8.109, 0.378, 0.1251, 0.0576, 0.0266},
-        {32, 96, 10.419, 10.207, 7.715, 0.408, 0.2646, 0.1421, 0.0641},
-        {32, 128, 10.408, 10.204, 7.703, 0.408, 0.2168, 0.1106, 0.0490},
-        {32, 256, 10.402, 10.248, 7.698, 0.460, 0.1352, 0.0594, 0.0257},
+        {8, 24, 18.522, 18.086, 9.337, 0.601, 0.2431, 0.1585, 0.1083, 0.1585, 0.0433,
+         24 * 1024 / 2304.},
+        {8, 32, 18.513, 18.086, 9.331, 0.626, 0.1985, 0.1242, 0.0837, 0.1242, 0.0039,
+         24 * 1024 / 2304.},
+        {8, 64, 18.546, 18.097, 9.321, 0.762, 0.1240, 0.0674, 0.0444, 0.0674, 0.0026,
+         24 * 1024 / 2304.},
+        {8, 24, 29.718, 29.444, 19.927, 0.527, 0.2347, 0.1323, 0.0698, 0.1323, 0.0029,
+         32 * 1024 / 4096.},
+        {8, 32, 29.802, 29.428, 19.530, 0.577, 0.1898, 0.1045, 0.0559, 0.1045, 0.0022,
+         32 * 1024 / 4096.},
+        {8, 64, 29.935, 29.621, 19.388, 0.535, 0.1091, 0.0554, 0.0294, 0.0554, 0.0010,
+         32 * 1024 / 4096.},
+        {16, 48, 11.347, 11.248, 8.132, 0.377, 0.2552, 0.1397, 0.0672, 0.1397, 0.0066,
+         40 * 1024 / 5120.},
+        {16, 64, 11.307, 11.254, 8.101, 0.379, 0.2082, 0.1088, 0.0516, 0.1088, 0.0054,
+         40 * 1024 / 5120.},
+        {16, 128, 11.325, 11.308, 8.109, 0.378, 0.1251, 0.0576, 0.0266, 0.0576, 0.0028,
+         40 * 1024 / 5120.},
+        {32, 96, 10.419, 10.207, 7.715, 0.408, 0.2646, 0.1421, 0.0641, 0.1421, 0.0038,
+         48 * 1024 / 6144.},
+        {32, 128, 10.408, 10.204, 7.703, 0.408, 0.2168, 0.1106, 0.0490, 0.1106, 0.0029,
+         48 * 1024 / 6144.},
+        {32, 256, 10.402, 10.248, 7.698, 0.460, 0.1352, 0.0594, 0.0257, 0.0594, 0.0018,
+         48 * 1024 / 6144.},
     };
+    static const struct {
+        MwPipelineKind kind;
+        int memory; /* in p M_B */
+    } kinds[] = {{MW_PIPELINE_1F1B, 1},
+                 {MW_PIPELINE_ZB_H1, 1},
+                 {MW_PIPELINE_ZB_H2, 2},
+                 {MW_PIPELINE_ZB_1P, 1},
+                 {MW_PIPELINE_ZB_2P, 2}};
     for (int i = 0; i < MW_COUNT(rows); i++) {
         MwArena *arena = mw_arena_new();
         const int p = rows[i].p, m = rows[i].m;
-        const MwStageTimes *times = times_of(rows[i].f, rows[i].b, rows[i].w, rows[i].comm, 1);
-        const double published[] = {rows[i].plain, rows[i].h1, rows[i].h2};
-        static const MwPipelineKind kinds[] = {MW_PIPELINE_1F1B, MW_PIPELINE_ZB_H1,
-                                               MW_PIPELINE_ZB_H2};
+        const double share = 32 / (34 + 5 * rows[i].as_h);
+        MwStageTimes times[MAX_STAGES];
+        double *held = MW_NEW(arena, double, 3 * m);
+        for (int s = 0; s < p; s++) {
+            times[s] = *times_of(rows[i].f, rows[i].b, rows[i].w, rows[i].comm, 1);
+            times[s].weight_share = share;
+        }
+        const double published[] = {rows[i].plain, rows[i].h1, rows[i].h2, rows[i].zb_1p,
+                                    rows[i].zb_2p};
         for (int k = 0; k < MW_COUNT(kinds); k++) {
-            double rate = timeline_of(arena, kinds[k], p, m, 1, times)->bubble_rate;
+            const MwPipelineSchedule *schedule =
+                mw_pipeline_schedule_timed(arena, kinds[k].kind, p, m, 1, times);
+            const double rate = mw_timeline_new(arena, schedule, times)->bubble_rate;
             ck_assert_msg(fabs(round(rate * 1e4) / 1e4 - published[k]) < 1e-9,
-                          "row %d, %s: %.6f, published %.4f", i, mw_pipeline_info(kinds[k])->name,
-                          rate, published[k]);
+                          "row %d, %s: %.6f, published %.4f", i,
+                          mw_pipeline_info(kinds[k].kind)->name, rate, published[k]);
+            for (int mesh = 0; mesh < p; mesh++)
+                ck_assert_double_le(activations(schedule, mesh, share, held),
+                                    kinds[k].memory * p + 1e-9);
+        }
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+/* Random times of unequal meshes: never longer than the schedule by hand, never more memory than
+ * the limit, and the checker passes. */
+START_TEST(automatic_schedules_keep_their_limits)
+{
+    MwDraws draws = {.seed = 5};
+    for (int round = 0; round < 200; round++) {
+        MwArena *arena = mw_arena_new();
+        const int p = 1 + mw_draw_below(&draws, MAX_MESHES), m = 1 + mw_draw_below(&draws, 30);
+        MwStageTimes *times = MW_NEW(arena, MwStageTimes, p);
+        double *held = MW_NEW(arena, double, 3 * m);
+        const double share = mw_draw_below(&draws, 9) / 8.0;
+        for (int s = 0; s < p; s++) {
+            for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
+                times[s].task[kind] = mw_draw_below(&draws, 9);
+            times[s].to_next = mw_draw_below(&draws, 5);
+            times[s].to_previous = mw_draw_below(&draws, 5);
+            times[s].weight_share = share;
+        }
+        static const MwPipelineKind automatic[] = {MW_PIPELINE_ZB_1P, MW_PIPELINE_ZB_2P};
+        static const MwPipelineKind by_hand[] = {MW_PIPELINE_ZB_H1, MW_PIPELINE_ZB_H2};
+        for (int k = 0; k < 2; k++) {
+            const MwPipelineSchedule *schedule =
+                mw_pipeline_schedule_timed(arena, automatic[k], p, m, 1, times);
+            MwDiags *diags = mw_diags_new(arena);
+            mw_pipeline_schedule_check(arena, schedule, diags);
+            assert_none(arena, diags, schedule);
+            ck_assert_double_le(mw_timeline_new(arena, schedule, times)->cost,
+                                timeline_of(arena, by_hand[k], p, m, 1, times)->cost);
+            for (int mesh = 0; mesh < p; mesh++)
+                ck_assert_double_le(activations(schedule, mesh, share, held), (k + 1) * p + 1e-9);
         }
         mw_arena_free(&arena);
     }
@@ -696,11 +792,13 @@ int main(void)
     tcase_add_test(tests, zb_h1_keeps_the_memory_of_1f1b);
     tcase_add_test(tests, activations_over_time);
     tcase_add_test(tests, bubbles_are_those_of_the_formulas);
+    tcase_add_test(tests, transfers_hide_behind_eager_forwards);
     tcase_add_test(tests, zero_bubble_schedules_leave_what_was_published);
     tcase_add_test(tests, zb_v_has_no_bubble_in_the_memory_of_1f1b);
     tcase_add_test(tests, v_half_and_v_min_keep_half_and_a_third_of_the_memory);
     tcase_add_test(tests, dual_pipe_v_is_as_published);
     tcase_add_test(tests, published_profiles_give_the_published_bubbles);
+    tcase_add_test(tests, automatic_schedules_keep_their_limits);
     tcase_add_test(tests, stages_may_take_different_times);
     tcase_add_test(tests, transfers_between_two_stages_go_one_after_another);
     tcase_add_test(tests, what_a_mesh_sends_may_share_a_link);

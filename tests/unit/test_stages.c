@@ -599,6 +599,69 @@ START_TEST(every_mesh_has_a_layer_for_each_chunk)
 }
 END_TEST
 
+static const struct {
+    Text text;
+    int stages, micro_batches;
+    MwPipelineKind kind;
+} late[] = {
+    {{.layers = 16}, 4, 4, MW_PIPELINE_ZB_V},
+    {{.layers = 8, .batch = 4096}, 2, 32, MW_PIPELINE_V_HALF},
+};
+
+/* A late schedule that is better by as much as it must be is chosen; the next layout, which is
+ * planned beside it, has another. If its own plan does not fit, it is said to lack memory. */
+START_TEST(a_late_schedule_is_chosen_where_it_is_best)
+{
+    MwArena *arena = mw_arena_new();
+    MwStageKnown *known = mw_stage_known_new(arena);
+    Case c, next;
+    MwCluster cluster = quick_links(test_cluster(4));
+    const MwCompileOptions options = {.stages = late[_i].stages,
+                                      .micro_batches = late[_i].micro_batches};
+    open_case(&c, &cluster, late[_i].text, options);
+    c.compilation.known = known;
+    run_to(&c, MW_PASS_sharding);
+    open_case(&next, &cluster, late[_i].text, options);
+    next.compilation.known = known;
+    next.compilation.takes_next_layout = true;
+    next.compilation.taken_layout_bytes = 123;
+    run_to(&next, MW_PASS_sharding);
+    const MwStaging *staging = &c.compilation.staging, *other = &next.compilation.staging;
+    ck_assert_int_eq(staging->schedule->kind, late[_i].kind);
+    ck_assert_int_eq(staging->stage_count, 2 * late[_i].stages - 1);
+    ck_assert(!mw_pipeline_info(other->schedule->kind)->late);
+    ck_assert_double_lt(staging->step_s, 0.99 * other->step_s);
+    int found = 0;
+    for (int i = 0; i < other->alternative_count; i++)
+        if (strcmp(other->alternatives[i].name, staging->name) == 0) {
+            ck_assert_str_eq(other->alternatives[i].reason, "memory");
+            ck_assert_int_eq(other->alternatives[i].needed_bytes, 123);
+            found++;
+        }
+    ck_assert_int_eq(found, 1);
+    mw_arena_free(&next.arena);
+    mw_arena_free(&c.arena);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* Where it is not better, nothing tells that it was tried. */
+START_TEST(late_schedules_leave_no_trace_where_they_are_not_best)
+{
+    Case c;
+    MwCluster cluster = test_cluster(4);
+    plan(&c, &cluster, (Text){.layers = 16}, (MwCompileOptions){.stages = 2, .micro_batches = 16});
+    const MwStaging *staging = &c.compilation.staging;
+    ck_assert(!mw_pipeline_info(staging->schedule->kind)->late);
+    for (int i = 0; i < staging->alternative_count; i++)
+        for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++)
+            ck_assert(!mw_pipeline_info((MwPipelineKind)kind)->late ||
+                      !strstr(staging->alternatives[i].name,
+                              mw_pipeline_info((MwPipelineKind)kind)->name));
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
 /* Whatever the number of stages, those of other schedules are not even told of. */
 START_TEST(a_schedule_that_is_wished_for_is_the_only_one)
 {
@@ -768,6 +831,8 @@ int main(void)
     tcase_add_loop_test(tests, pins_hold, 0, MW_COUNT(pinned));
     tcase_add_test(tests, chunks_down_and_up_share_memory_as_they_need_it);
     tcase_add_loop_test(tests, every_mesh_has_a_layer_for_each_chunk, 6, 9);
+    tcase_add_loop_test(tests, a_late_schedule_is_chosen_where_it_is_best, 0, MW_COUNT(late));
+    tcase_add_test(tests, late_schedules_leave_no_trace_where_they_are_not_best);
     tcase_add_loop_test(tests, a_schedule_that_is_wished_for_is_the_only_one, 0, 3);
     tcase_add_loop_test(tests, a_small_mesh_is_not_quiet, 0, 2);
     tcase_add_test(tests, little_memory_is_kept);

@@ -7,6 +7,7 @@
 #include "tools/inspect/totals.h"
 
 #include "runtime/plan/messages.h"
+#include "schedule/check.h"
 #include "schedule/generate.h"
 
 #include <math.h>
@@ -174,14 +175,55 @@ static bool are_times(const MwStageTimes *times, int count)
     return true;
 }
 
+/* The kind of a task of a stage that splits its backward. */
+static MwTaskKind kind_of(MwPhase phase)
+{
+    return phase == MW_PHASE_FORWARD    ? MW_TASK_FORWARD
+           : phase == MW_PHASE_BACKWARD ? MW_TASK_BACKWARD_INPUT
+                                        : MW_TASK_WEIGHT;
+}
+
+/* Gives a mesh with one stage the order that its tasks have in the plan. It keeps its own where the
+ * plan leaves out tasks that have nothing to do. */
+static void read_order(const MwPlanMesh *mesh, MwMeshSchedule *order)
+{
+    int count = 0;
+    for (int t = 0; t < mesh->task_count; t++)
+        count += mw_plan_program_phase(&mesh->programs[mesh->tasks[t].program]) != MW_PHASE_UPDATE;
+    if (count != order->task_count)
+        return;
+    for (int t = 0, i = 0; t < mesh->task_count; t++) {
+        const MwPhase phase = mw_plan_program_phase(&mesh->programs[mesh->tasks[t].program]);
+        if (phase != MW_PHASE_UPDATE)
+            order->tasks[i++] = (MwTask){kind_of(phase), mesh->tasks[t].micro_batch, 0};
+    }
+}
+
+/* The schedule of the plan. The order of a timed schedule, which no generator knows, is that of the
+ * plan. */
+static const MwPipelineSchedule *schedule_of(MwArena *arena, const MwPlan *plan,
+                                             MwPipelineKind kind)
+{
+    MwPipelineSchedule *schedule = mw_pipeline_schedule_new(
+        arena, kind, plan->mesh_count, plan->micro_batches, mw_plan_chunks(plan));
+    for (int i = 0; i < plan->mesh_count && mw_pipeline_info(kind)->timed; i++) {
+        MwMeshSchedule *mesh = &schedule->meshes[i];
+        read_order(&plan->meshes[i], mesh);
+        mesh->in_flight = mesh->slots[0] =
+            mw_pipeline_slots(schedule, i, 0, MW_TASK_FORWARD, MW_TASK_WEIGHT);
+    }
+    return schedule;
+}
+
 static void draw_timeline(MwInspectPipeline *p, MwArena *arena)
 {
     const MwPlan *plan = p->plan;
     MwPipelineKind kind;
     if (!mw_pipeline_parse(plan->schedule, &kind) || !is_pipeline(plan, kind))
         return;
-    const MwPipelineSchedule *schedule = mw_pipeline_schedule_new(
-        arena, kind, plan->mesh_count, plan->micro_batches, mw_plan_chunks(plan));
+    const MwPipelineSchedule *schedule = schedule_of(arena, plan, kind);
+    if (!mw_pipeline_schedule_check(arena, schedule, mw_diags_new(arena)))
+        return;
     const MwStageTimes *times =
         mw_plan_stage_times(arena, plan, mw_plan_transfer_ends(arena, plan));
     if (!are_times(times, plan->stage_count))

@@ -24,12 +24,19 @@ typedef struct {
     bool named;
     MwPipelineKind kind;
     int meshes, micro_batches, chunks; /* 0: not given */
-    double forward, backward_input, weight, transfer;
+    double forward, backward_input, weight, transfer, weight_share;
     MwShowOptions show;
     int columns; /* 0: not given */
 } Options;
 
-enum { OPTION_STAGES = 256, OPTION_MICRO_BATCHES, OPTION_CHUNKS, OPTION_TIMES, OPTION_WIDTH };
+enum {
+    OPTION_STAGES = 256,
+    OPTION_MICRO_BATCHES,
+    OPTION_CHUNKS,
+    OPTION_TIMES,
+    OPTION_WEIGHT_MEMORY,
+    OPTION_WIDTH
+};
 
 static const struct argp_option option_list[] = {
     {"stages", OPTION_STAGES, "P", 0, "How many meshes the model is spread over", 0},
@@ -39,6 +46,10 @@ static const struct argp_option option_list[] = {
      "What a micro-batch takes on each mesh: forward, gradients of inputs, gradients of weights; "
      "and "
      "a transfer to the next mesh (1,1,1,0)",
+     0},
+    {"weight-memory", OPTION_WEIGHT_MEMORY, "SHARE", 0,
+     "What a micro-batch keeps until its gradients of weights, as a share of what it keeps until "
+     "those of inputs; for zb-1p and zb-2p (1)",
      0},
     {MW_SHOW_FORMAT(FORMATS)},
     {"width", OPTION_WIDTH, "COLUMNS", 0, "Columns of the text (the terminal's, else 128)", 0},
@@ -67,6 +78,14 @@ static void parse_times(Options *options, const struct argp_state *state, const 
                        text);
         at = end + 1;
     }
+}
+
+static void parse_share(Options *options, const struct argp_state *state, const char *text)
+{
+    char *end;
+    options->weight_share = strtod(text, &end);
+    if (end == text || *end != '\0' || !(options->weight_share >= 0 && options->weight_share <= 1))
+        argp_error(state, "--weight-memory wants a number from 0 to 1, not '%s'", text);
 }
 
 /* Checks what takes all options to check. */
@@ -114,6 +133,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case OPTION_TIMES:
         parse_times(options, state, arg);
         return 0;
+    case OPTION_WEIGHT_MEMORY:
+        parse_share(options, state, arg);
+        return 0;
     case OPTION_WIDTH:
         options->columns = mw_argument_count(state, "the width", arg);
         if (options->columns < MIN_COLUMNS)
@@ -143,6 +165,7 @@ static const MwStageTimes *stage_times(MwArena *arena, const Options *options)
         times[s].task[MW_TASK_BACKWARD_INPUT] = options->backward_input * part;
         times[s].task[MW_TASK_WEIGHT] = options->weight * part;
         times[s].to_next = times[s].to_previous = options->transfer;
+        times[s].weight_share = options->weight_share;
     }
     return times;
 }
@@ -150,11 +173,11 @@ static const MwStageTimes *stage_times(MwArena *arena, const Options *options)
 /* The schedule that the options ask for, with its times; NULL after errors. */
 static const MwScheduleView *make_view(MwArena *arena, const Options *options, MwDiags *diags)
 {
-    const MwPipelineSchedule *schedule = mw_pipeline_schedule_new(
-        arena, options->kind, options->meshes, options->micro_batches, options->chunks);
+    const MwStageTimes *times = stage_times(arena, options);
+    const MwPipelineSchedule *schedule = mw_pipeline_schedule_timed(
+        arena, options->kind, options->meshes, options->micro_batches, options->chunks, times);
     if (!mw_pipeline_schedule_check(arena, schedule, diags))
         return NULL;
-    const MwStageTimes *times = stage_times(arena, options);
     MwScheduleView *view = MW_NEW(arena, MwScheduleView, 1);
     *view = (MwScheduleView){.schedule = schedule,
                              .timeline = mw_timeline_new(arena, schedule, times),
@@ -204,7 +227,8 @@ int mw_command_schedule(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    Options options = {.show.formats = FORMATS, .forward = 1, .backward_input = 1, .weight = 1};
+    Options options = {
+        .show.formats = FORMATS, .forward = 1, .backward_input = 1, .weight = 1, .weight_share = 1};
     argp_parse(&argp, argc, argv, 0, NULL, &options);
 
     MwArena *arena = mw_arena_new();
