@@ -4,11 +4,15 @@
 A row is of a step, or by the `measures` of its group of a layer or a product, or of the bytes that
 a layer keeps for its backward pass, which a formula gives. A column gives a time as a time or a
 rate, rounded to the digits that were printed, so it leaves an interval. The time is the middle of
-what all columns of a row leave in common; where nothing is left, a figure was copied wrongly.
+what all columns of a row leave in common; where nothing is left, a figure was copied wrongly. A
+row has one column alone only where its group says why that is enough: `alone`.
 
     step_s      seconds
+    us          microseconds
     increase    by how many percent the run of `than_s` seconds has more throughput
+    behind      how many times the tokens/s of this run the run of `than_tokens_s` has
     days        that 300e9 tokens take
+    samples_s   samples/s of all GPUs
     tokens_s    tokens/s of a GPU
     tflops      TFLOP/s of a GPU, by the FLOPs of the group
     percent     the same, of the peak
@@ -46,12 +50,30 @@ def llama_flops(row):
     return row["batch"] * seq * (6 * parameters + 12 * layers * width * seq)
 
 
+def experts_flops(row):
+    """FLOPs of a step of a GPT whose every other layer is of experts, of which a token takes two,
+    in groups of `group` tokens and with every layer computed again: compute_moe_tflops in
+    benchmark/alpa/util.py of Alpa. Its `dispatch` is two products by masks, which ours is not."""
+    tokens, width, pairs = row["batch"] * row["seq"], row["width"], row["pairs"]
+    attention = tokens * (8 * width ** 2 + 4 * row["seq"] * width)
+    plain = 4 * tokens * width * row["hidden"]
+    routing = tokens * (2 * width * row["experts"] + 4 * row["group"] + 8 * width * row["group"])
+    layers = 4 * pairs * (2 * attention + plain + 2 * plain + routing)
+    return layers + 6 * tokens * width * row["vocab"]
+
+
+def timed_flops(row):
+    """FLOPs of a step as another run of the same has them, by its rate and its time."""
+    return row["gpus"] * float(row["than_tflops"]) * 1e12 * float(row["than_s"])
+
+
 def product_flops(row):
     return 2 * row["batch"] * row["m"] * row["n"] * row["k"]
 
 
 FLOPS = {"model": lambda row: gpt_flops(row, 1), "selective": lambda row: gpt_flops(row, 2),
-         "recomputed": recomputed_flops, "llama": llama_flops, "product": product_flops}
+         "recomputed": recomputed_flops, "llama": llama_flops, "experts": experts_flops,
+         "timed": timed_flops, "product": product_flops}
 
 
 def flops_s(row, flops_per_s, kind="flops"):
@@ -59,12 +81,20 @@ def flops_s(row, flops_per_s, kind="flops"):
     return FLOPS[row[kind]](row) / (row["gpus"] * flops_per_s)
 
 
+def tokens_s(row, tokens_per_s):
+    """Seconds of a step by tokens/s of one GPU."""
+    return row["batch"] * row["seq"] / (row["gpus"] * tokens_per_s)
+
+
 # Seconds of a step by the value of a column.
 COLUMNS = {
     "step_s": lambda row, value: value,
+    "us": lambda row, value: value / 1e6,
     "increase": lambda row, value: float(row["than_s"]) * (1 + value / 100),
+    "behind": lambda row, value: tokens_s(row, float(row["than_tokens_s"]) / value),
     "days": lambda row, value: value * 86400 * row["batch"] * row["seq"] / 300e9,
-    "tokens_s": lambda row, value: row["batch"] * row["seq"] / (row["gpus"] * value),
+    "samples_s": lambda row, value: row["batch"] / value,
+    "tokens_s": lambda row, value: tokens_s(row, value),
     "tflops": lambda row, value: flops_s(row, value * 1e12),
     "percent": lambda row, value: flops_s(row, value * row["peak_tflops"] * 1e10),
     "hfu": lambda row, value: flops_s(row, value * row["peak_tflops"] * 1e10, "hardware"),
@@ -89,7 +119,7 @@ def published_s(row):
     ends = [sorted(COLUMNS[name](row, end) for end in interval(row[name]))
             for name in COLUMNS if name in row]
     least, most = max(end[0] for end in ends), min(end[1] for end in ends)
-    if len(ends) < 2 and row.get("measures") != "product":
+    if len(ends) < 2 and "alone" not in row:
         raise ValueError(f"{row['label']}: one column alone")
     if least > most:
         raise ValueError(f"{row['label']}: its columns are not of one step")
@@ -107,5 +137,5 @@ def read(path=TABLE):
                 row["published"] = row["micro"] * KEPT[row["formula"]](row)
             else:
                 row["published"] = published_s(row)
-            rows.append({**row, "group": group["name"]})
+            rows.append({**row, "group_name": group["name"]})
     return rows

@@ -277,6 +277,21 @@ static Operand operand_of(Quantiser *q, MwValueId taken)
 
 /* ---- Products ---- */
 
+/* Pins the product to be computed again where its result, it without the scale, is pinned so. */
+static void pin_product(const Quantiser *q, MwValueId result, MwValueId product)
+{
+    const MwGraph *from = q->rewrite.from;
+    for (int i = 0; i < from->pins.count; i++) {
+        const MwPin *pin = &from->pins.at[i];
+        if (pin->value.index != result.index || pin->remat != 1)
+            continue;
+        MwPin copy = mw_pin_new(product);
+        copy.span = pin->span;
+        copy.remat = 1;
+        mw_vec_push(q->rewrite.to->arena, &q->rewrite.to->pins, copy);
+    }
+}
+
 static void quantise_product(Quantiser *q, const MwNode *node)
 {
     MwGraph *to = q->rewrite.to;
@@ -299,6 +314,7 @@ static void quantise_product(Quantiser *q, const MwNode *node)
     mw_build_name_temporaries(to, before, to->values.count,
                               mw_arena_printf(to->arena, "%s.scaled", result->name));
     q->rewrite.value[node->first_result] = unscaled;
+    pin_product(q, (MwValueId){node->first_result}, product);
 }
 
 /* ---- Scales of the next step ---- */

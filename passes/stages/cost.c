@@ -347,8 +347,8 @@ static double step_s(const MwStageCosts *costs, const MwStageCost *cost)
     return costs->model->micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
 }
 
-/* Bytes of a device with as many micro-batches in flight as `held` times the stages that there can
- * be; all of them for 0. */
+/* Bytes of a device, which holds all chunks of its mesh, with as many micro-batches in flight as
+ * `held` times the stages that there can be; all of them for 0. */
 static double bytes_in_flight(const MwStageCosts *costs, const MwStageCost *cost, double held)
 {
     const int devices = mw_cluster_devices(cluster_of(costs));
@@ -357,7 +357,8 @@ static double bytes_in_flight(const MwStageCosts *costs, const MwStageCost *cost
     const int all = costs->model->micro_batches;
     const double in_flight = held > 0 ? fmin(all, held * stages) : all;
     const double saved_bytes = cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
-    return cost->kept_bytes + cost->peak_bytes + in_flight * saved_bytes;
+    const int chunks = mw_wanted_chunks(&costs->model->lowered[0].options);
+    return chunks * (cost->kept_bytes + in_flight * saved_bytes) + cost->peak_bytes;
 }
 
 /* Whether memory suffices for the most micro-batches in flight: those of the first of as many

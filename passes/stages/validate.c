@@ -29,12 +29,14 @@ int mw_stage_trials_best(const MwStageTrial *trials, int count)
     return best;
 }
 
-/* The trial with the smallest estimate among those that may fit although their estimates do not. */
+/* The trial with the smallest estimate among those that may fit although their estimates do not. A
+ * search that goes on with what was found has the models of trials that fit alone. */
 static int find_near_miss(const MwStageValidation *s, const MwStageTrial *trials, int count)
 {
     int best = -1;
     for (int i = 0; i < count; i++)
         if (trials[i].layout.stage_count > 0 && !trials[i].is_solved &&
+            mw_stage_batching_of(s->batchings, &trials[i].layout)->model &&
             trials[i].needed_bytes <= (1 + MW_TUNED_ESTIMATE_MARGIN) * s->memory_bytes &&
             (best < 0 || trials[i].needed_bytes < trials[best].needed_bytes))
             best = i;

@@ -92,6 +92,26 @@ START_TEST(a_model_without_such_products_is_told)
 }
 END_TEST
 
+/* What is to be computed again is computed again with the product that it is. */
+START_TEST(a_product_keeps_its_pin)
+{
+    TestModel model = model_of("",
+                               "h = x @ w with remat = true\n y = gelu(h) @ u\n train "
+                               "cross_entropy(y, t) with sgd(lr = 1)",
+                               1);
+    const MwGraph *graph = model.compilation.graph;
+    int products = 0;
+    for (int i = 0; i < graph->pins.count; i++) {
+        const MwNode *node = mw_value_node(graph, graph->pins.at[i].value);
+        ck_assert_int_eq(graph->pins.at[i].remat, 1);
+        products += node->op == MW_OP_EINSUM;
+    }
+    ck_assert_int_eq(graph->pins.count, 2);
+    ck_assert_int_eq(products, 1);
+    test_model_free(&model);
+}
+END_TEST
+
 /* ---- Scales ---- */
 
 enum { STEPS = 6, HISTORY = 3, MARGIN = 1 };
@@ -220,6 +240,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, products_of_layers_take_8_bits, 0, MW_COUNT(cases));
     tcase_add_test(tests, a_model_without_such_products_is_told);
+    tcase_add_test(tests, a_product_keeps_its_pin);
     tcase_add_loop_test(tests, scales_follow_the_history, 1, 3);
     tcase_add_test(tests, gradients_have_the_range_of_e5m2);
     tcase_add_loop_test(tests, weights_are_rounded_once, 0, MW_COUNT(weight_cases));
