@@ -91,7 +91,13 @@ static void need(const MwGraph *graph, bool *needed, MwValueId value)
     needed[mw_value(graph, value)->node.index] = true;
 }
 
-/* [nodes] whether a result of the program depends on the node. */
+/* What one mesh sends, the other receives, even where nothing there needs it any more. */
+static bool is_message(MwOp op)
+{
+    return op == MW_OP_SEND || op == MW_OP_RECEIVE;
+}
+
+/* [nodes] whether a result of the program depends on the node, or another mesh does. */
 static bool *find_needed(MwArena *arena, const MwGraph *graph)
 {
     bool *needed = MW_NEW(arena, bool, graph->nodes.count);
@@ -105,7 +111,7 @@ static bool *find_needed(MwArena *arena, const MwGraph *graph)
     for (int from = graph->nodes.count - 1; from >= 0; from = mw_loops_need_next(&loops, needed))
         for (int n = from; n >= 0; n--) {
             const MwNode *taker = node_of_operands(graph, &graph->nodes.at[n]);
-            needed[n] = needed[n] || graph->nodes.at[n].op == MW_OP_SEND;
+            needed[n] = needed[n] || is_message(graph->nodes.at[n].op);
             for (int k = 0; k < taker->operand_count && needed[n]; k++)
                 need(graph, needed, taker->operands[k]);
         }
