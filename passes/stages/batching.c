@@ -113,7 +113,7 @@ double mw_stage_batching_even_s(const MwStageBatching *batching)
     return even_pipeline_s(batching, &batching->whole[recomputes], batching->micro_batches);
 }
 
-MwStageEstimate mw_stage_batching_estimate(const MwStageBatching *batching, double memory_bytes)
+void mw_stage_batching_estimate(MwStageBatching *batching, double memory_bytes)
 {
     MwRemat remat = batching->compilation->options.remat;
     int devices = mw_cluster_devices(batching->compilation->cluster);
@@ -129,5 +129,5 @@ MwStageEstimate mw_stage_batching_estimate(const MwStageBatching *batching, doub
             best.least_s = fmin(best.least_s, even_pipeline_s(batching, all, count));
         }
     }
-    return best;
+    batching->estimate = best;
 }

@@ -7,6 +7,13 @@
 
 #include "passes/stages/cost.h"
 
+/* Step times of a pipeline whose stages share the work of one device evenly: the least over all
+ * numbers of stages that have memory enough. INFINITY if none has. */
+typedef struct {
+    double usual_s; /* with the bubble of 1F1B */
+    double least_s; /* without a bubble: a lower bound */
+} MwStageEstimate;
+
 /* One number of micro-batches. */
 typedef struct {
     int micro_batches;
@@ -16,6 +23,7 @@ typedef struct {
     bool is_possible;                 /* the batch can be cut into so many */
     int layer_count;                  /* of the model */
     MwStageCost whole[2];             /* the model on one device, without and with recomputation */
+    MwStageEstimate estimate;         /* once asked for */
     MwStageModel *model;              /* NULL: not made, or freed again */
     MwStageCosts *costs;              /* in the model's arena */
     const MwCompilation *compilation; /* which the model is a copy of */
@@ -43,17 +51,11 @@ bool mw_stage_batching_measure(MwStageBatching *batching, const MwCompilation *c
  * `in_flight` micro-batches; with recomputation unless the user forbids it. */
 bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes, int in_flight);
 
-/* Step times of a pipeline whose stages share the work of one device evenly: the least over all
- * numbers of stages that have memory enough. INFINITY if none has. */
-typedef struct {
-    double usual_s; /* with the bubble of 1F1B */
-    double least_s; /* without a bubble: a lower bound */
-} MwStageEstimate;
-
 /* Seconds of a step whose work all devices share evenly, without a bubble, and without
  * recomputation unless all is recomputed. */
 double mw_stage_batching_even_s(const MwStageBatching *batching);
 
-MwStageEstimate mw_stage_batching_estimate(const MwStageBatching *batching, double memory_bytes);
+/* Sets the estimate. */
+void mw_stage_batching_estimate(MwStageBatching *batching, double memory_bytes);
 
 #endif

@@ -26,9 +26,8 @@ typedef struct {
     const MwStageChoiceQuery *query;
     MwStageCluster size;
     int unit;                 /* devices that the stage problem counts as one */
-    bool is_equal;            /* each stage has one unit */
     MwSubmeshPacking packing; /* of units */
-    int submesh;              /* index that all stages must have; -1: any */
+    int submesh;              /* index that all stages must have, one unit; -1: any */
     MwScheduleTerms terms;
     const MwMeshShape *mesh;  /* logical mesh of all stages, with several chunks; NULL: any */
     int stages;               /* number of stages; 0: any from 2 on */
@@ -55,11 +54,6 @@ static bool is_tried(const ChoiceSearch *c, int devices)
 
 /* ---- Callbacks of the stage problem ---- */
 
-static int64_t to_bytes(double bytes)
-{
-    return (int64_t)ceil(fmin(bytes, 9e18));
-}
-
 /* Returns the candidate for a stage with this cost. If the schedule splits the backward, the
  * micro-batches in flight wait either for their backward or for their gradients of weights, so the
  * larger of the two counts. */
@@ -71,9 +65,10 @@ static MwStageCandidate candidate_of(const MwStageChoiceQuery *query, const MwSt
     return (MwStageCandidate){.time = mw_picoseconds(chunks * mw_stage_cost_time_s(cost)),
                               .weight_time = splits ? mw_picoseconds(cost->weight_s) : 0,
                               .step_time = mw_picoseconds(chunks * cost->step_s),
-                              .kept_bytes = to_bytes(chunks * cost->kept_bytes),
-                              .saved_bytes = to_bytes(chunks * (saved_bytes + cost->late_bytes)),
-                              .peak_bytes = to_bytes(cost->peak_bytes)};
+                              .kept_bytes = mw_whole_bytes(chunks * cost->kept_bytes),
+                              .saved_bytes =
+                                  mw_whole_bytes(chunks * (saved_bytes + cost->late_bytes)),
+                              .peak_bytes = mw_whole_bytes(cost->peak_bytes)};
 }
 
 static int devices_of(const ChoiceSearch *c, int submesh)
@@ -181,16 +176,13 @@ static MwStageCut *cuts_at(const ChoiceSearch *c, int devices, int border)
  * there is one node. Stages of one size lie one after another. */
 static void price_cuts(const ChoiceSearch *c, MwStageProblem *problem)
 {
-    const int node = c->size.devices_per_node, border = c->size.nodes > 1 ? node : 1;
-    if (!c->is_equal || c->unit >= node) {
-        const int devices = c->is_equal ? c->unit : border;
-        problem->cuts = cuts_at(c, devices, c->is_equal ? c->unit : border);
-        return;
-    }
-    problem->cuts = cuts_at(c, c->unit, c->size.nodes > 1 ? node : c->unit);
-    if (c->size.nodes > 1) {
-        problem->inner_cuts = cuts_at(c, c->unit, c->unit);
-        problem->stages_of_node = node / c->unit;
+    const int node = c->size.devices_per_node, link = c->size.nodes > 1 ? node : 1;
+    const int devices = c->submesh >= 0 ? c->unit : link;
+    const bool shares_node = devices < node && c->size.nodes > 1;
+    problem->cuts = cuts_at(c, devices, shares_node ? node : devices);
+    if (shares_node) {
+        problem->inner_cuts = cuts_at(c, devices, devices);
+        problem->stages_of_node = node / devices;
     }
 }
 
@@ -282,7 +274,7 @@ static void solve(ChoiceSearch *c)
     const MwStageModel *model = query->model;
     MwStageProblem problem = {.layer_count = model->layer_count,
                               .cluster = c->packing.cluster,
-                              .memory_bytes = to_bytes(query->memory_bytes),
+                              .memory_bytes = mw_whole_bytes(query->memory_bytes),
                               .schedule = mw_schedule_terms(&c->terms),
                               .interval_class = model->interval_class,
                               .class_count = model->class_count,
@@ -324,7 +316,6 @@ static bool set_equal(ChoiceSearch *c, int meshes)
         return false;
     c->packing = mw_submesh_packing_new(c->arena, (MwStageCluster){c->stages, 1});
     c->submesh = 0;
-    c->is_equal = true;
     return true;
 }
 
@@ -388,7 +379,6 @@ static void set_unit(ChoiceSearch *c)
     const MwStageCluster parts = {c->size.nodes, node / c->unit};
     c->packing = mw_submesh_packing_new(c->arena, c->unit >= node ? units : parts);
     c->submesh = -1;
-    c->is_equal = false;
     c->stages = c->query->meshes;
 }
 

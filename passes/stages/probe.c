@@ -10,17 +10,13 @@
 
 /* A pipeline of so many equal meshes with one number of micro-batches. */
 typedef struct {
-    int batching; /* index */
+    MwStageBatching *batching;
     int meshes;
     double even_s;   /* of a step, by the even share of the work */
     double probed_s; /* INFINITY: not probed yet */
 } EvenPipeline;
 
 typedef MW_VEC(EvenPipeline) EvenPipelines;
-
-/* Times the even share that a probe counts as at most, so that what is impossible does not forbid
- * what is unlike it. */
-static const double MOST_EXCESS = 64;
 
 static MwStageCluster size_of(const MwCluster *cluster)
 {
@@ -46,35 +42,33 @@ static EvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *que
     const MwCluster *cluster = query->compilation->cluster;
     const int wanted = query->compilation->options.stages;
     EvenPipelines list = {0};
-    for (int i = 0; i < query->count; i++) {
-        const int layers = query->batchings[i]->layer_count;
-        for (int meshes = 2; meshes <= mw_min(layers, mw_cluster_devices(cluster)); meshes++) {
-            if ((wanted > 0 && meshes != wanted) ||
-                mw_stage_equal_devices(size_of(cluster), meshes) == 0)
-                continue;
-            const MwStageBatching *batching = query->batchings[i];
+    for (int i = 0; i < query->batchings->count; i++) {
+        MwStageBatching *batching = &query->batchings->at[i];
+        const int most = (int)mw_min(batching->layer_count, mw_cluster_devices(cluster));
+        for (int meshes = 2; meshes <= most && batching->is_possible; meshes++) {
             const int m = batching->micro_batches, in_flight = (int)mw_min(meshes, m);
+            if ((wanted > 0 && meshes != wanted) ||
+                mw_stage_equal_devices(size_of(cluster), meshes) == 0 ||
+                !mw_stage_batching_fits(batching, query->memory_bytes, in_flight))
+                continue;
             const double even_s = mw_stage_batching_even_s(batching) * rounds_of(m, meshes) / m;
-            if (mw_stage_batching_fits(batching, query->memory_bytes, in_flight))
-                mw_vec_push(arena, &list, ((EvenPipeline){i, meshes, even_s, INFINITY}));
+            mw_vec_push(arena, &list, ((EvenPipeline){batching, meshes, even_s, INFINITY}));
         }
     }
     return list;
 }
 
 /* How unlike two pipelines are: doublings of micro-batches and of meshes. */
-static double distance(const MwStageProbeQuery *query, const EvenPipeline *a, const EvenPipeline *b)
+static double distance(const EvenPipeline *a, const EvenPipeline *b)
 {
-    const double micro_batches = (double)query->batchings[a->batching]->micro_batches /
-                                 query->batchings[b->batching]->micro_batches;
+    const double micro_batches = (double)a->batching->micro_batches / b->batching->micro_batches;
     return fabs(log2(micro_batches)) + fabs(log2((double)a->meshes / b->meshes));
 }
 
 /* What the step of a pipeline is expected to take: as many times the even share as the geometric
  * mean of what was probed, each with a weight that falls with its distance, and of the even share
  * itself. */
-static double expected_s(const MwStageProbeQuery *query, const EvenPipelines *list,
-                         const EvenPipeline *pipeline)
+static double expected_s(const EvenPipelines *list, const EvenPipeline *pipeline)
 {
     double sum = 0, weights = 1;
     if (isfinite(pipeline->probed_s))
@@ -83,7 +77,7 @@ static double expected_s(const MwStageProbeQuery *query, const EvenPipelines *li
         const EvenPipeline *other = &list->at[i];
         if (!isfinite(other->probed_s))
             continue;
-        const double weight = pow(MW_TUNED_PROBE_SHARE, distance(query, pipeline, other));
+        const double weight = pow(MW_TUNED_PROBE_SHARE, distance(pipeline, other));
         sum += weight * log(other->probed_s / other->even_s);
         weights += weight;
     }
@@ -109,7 +103,7 @@ static double probe_s(const MwStageProbeQuery *query, const EvenPipeline *pipeli
         bool recomputes;
         int price;
     } ways[] = {{false, 0}, {true, 0}, {true, MW_MEMORY_PRICES - 1}};
-    MwStageBatching *batching = query->batchings[pipeline->batching];
+    MwStageBatching *batching = pipeline->batching;
     const MwCluster *cluster = query->compilation->cluster;
     const MwRemat remat = query->compilation->options.remat;
     if (!mw_stage_batching_make(batching, query->compilation, query->known, query->threads))
@@ -137,12 +131,12 @@ static double probe_s(const MwStageProbeQuery *query, const EvenPipeline *pipeli
 }
 
 /* The pipeline that promises most among those that are not probed; NULL: there is none. */
-static EvenPipeline *find_best(const MwStageProbeQuery *query, const EvenPipelines *list)
+static EvenPipeline *find_best(const EvenPipelines *list)
 {
     EvenPipeline *best = NULL;
     double least_s = INFINITY;
     for (int i = 0; i < list->count; i++) {
-        const double step_s = expected_s(query, list, &list->at[i]);
+        const double step_s = expected_s(list, &list->at[i]);
         if (!isfinite(list->at[i].probed_s) && step_s < least_s) {
             least_s = step_s;
             best = &list->at[i];
@@ -151,23 +145,23 @@ static EvenPipeline *find_best(const MwStageProbeQuery *query, const EvenPipelin
     return best;
 }
 
-void mw_stage_probe(const MwStageProbeQuery *query, MwStageEstimate *estimates)
+void mw_stage_probe(const MwStageProbeQuery *query)
 {
     MwArena *scratch = mw_arena_new();
     const EvenPipelines list = list_pipelines(scratch, query);
     const int64_t before = mw_stage_known_effort(query->known);
     for (int i = 0; i < MW_TUNED_PROBES; i++) {
-        EvenPipeline *best = find_best(query, &list);
+        EvenPipeline *best = find_best(&list);
         if (!best)
             break;
-        best->probed_s = fmin(probe_s(query, best), MOST_EXCESS * best->even_s);
+        best->probed_s = fmin(probe_s(query, best), MW_TUNED_PROBE_EXCESS * best->even_s);
     }
     mw_stage_known_probed(query->known, before);
-    for (int i = 0; i < query->count; i++)
-        estimates[i].usual_s = INFINITY;
+    for (int i = 0; i < query->batchings->count; i++)
+        query->batchings->at[i].estimate.usual_s = INFINITY;
     for (int i = 0; i < list.count; i++) {
-        double *usual_s = &estimates[list.at[i].batching].usual_s;
-        *usual_s = fmin(*usual_s, expected_s(query, &list, &list.at[i]));
+        double *usual_s = &list.at[i].batching->estimate.usual_s;
+        *usual_s = fmin(*usual_s, expected_s(&list, &list.at[i]));
     }
     mw_arena_free(&scratch);
 }

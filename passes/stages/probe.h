@@ -17,9 +17,8 @@
 
 typedef struct {
     const MwCompilation *compilation;
-    MwStageBatching *const *batchings; /* [count] measured */
-    int count;
-    double memory_bytes; /* of a device */
+    MwStageBatchings *batchings; /* measured; those that are possible have estimates */
+    double memory_bytes;         /* of a device */
     MwStageKnown *known;
     int threads;
 } MwStageProbeQuery;
@@ -27,7 +26,7 @@ typedef struct {
 /* Whether the cluster has so many devices that probes pay. */
 bool mw_stage_probe_pays(const MwCompilation *compilation);
 
-/* Corrects `usual_s` of the estimates, [count]. Makes models of batchings. */
-void mw_stage_probe(const MwStageProbeQuery *query, MwStageEstimate *estimates);
+/* Corrects `usual_s` of the estimates. Makes models of batchings. */
+void mw_stage_probe(const MwStageProbeQuery *query);
 
 #endif

@@ -26,7 +26,6 @@
 /* A number of micro-batches in the ranking by estimate. */
 typedef struct {
     MwStageBatching *batching;
-    MwStageEstimate estimate;
     double step_s, ideal_s;               /* of the best layout with it; INFINITY: none yet */
     bool lacks_memory[MW_PIPELINE_COUNT]; /* schedules for which memory does not suffice */
 } RankedBatching;
@@ -421,7 +420,7 @@ static bool late_is_worth_it(const Trials *t, const RankedBatching *ranked, MwPi
     const MwStageLayout *best = incumbent(t);
     if (mw_pipeline_info(kind)->leaner == mw_pipeline_first(true))
         return bubble_is_worth_it(t, ranked);
-    return !best || ranked->estimate.least_s < (1 - MW_TUNED_LATE_GAIN) * best->step_s;
+    return !best || ranked->batching->estimate.least_s < (1 - MW_TUNED_LATE_GAIN) * best->step_s;
 }
 
 /* Tries the late schedules with the numbers of micro-batches that the others were tried with. */
@@ -438,31 +437,10 @@ static void try_late_schedules(Trials *t)
 static int by_estimate(const void *a, const void *b)
 {
     const RankedBatching *x = a, *y = b;
-    if (x->estimate.usual_s != y->estimate.usual_s)
-        return x->estimate.usual_s < y->estimate.usual_s ? -1 : 1;
+    const double a_s = x->batching->estimate.usual_s, b_s = y->batching->estimate.usual_s;
+    if (a_s != b_s)
+        return a_s < b_s ? -1 : 1;
     return x->batching->micro_batches - y->batching->micro_batches;
-}
-
-/* Probes pipelines of the ranking. */
-static void correct_estimates(const Trials *t, RankedBatching *ranking, int count)
-{
-    MwArena *scratch = mw_arena_new();
-    MwStageBatching **batchings = MW_NEW(scratch, MwStageBatching *, count);
-    MwStageEstimate *estimates = MW_NEW(scratch, MwStageEstimate, count);
-    for (int i = 0; i < count; i++) {
-        batchings[i] = ranking[i].batching;
-        estimates[i] = ranking[i].estimate;
-    }
-    mw_stage_probe(&(MwStageProbeQuery){.compilation = t->compilation,
-                                        .batchings = batchings,
-                                        .count = count,
-                                        .memory_bytes = target_bytes(t),
-                                        .known = t->known,
-                                        .threads = t->query->threads},
-                   estimates);
-    for (int i = 0; i < count; i++)
-        ranking[i].estimate = estimates[i];
-    mw_arena_free(&scratch);
 }
 
 /* Ranks the numbers of micro-batches by their estimates. */
@@ -472,15 +450,18 @@ static RankedBatching *rank_batchings(Trials *t, int *count)
     *count = 0;
     for (int i = 0; i < t->batchings.count; i++) {
         MwStageBatching *batching = &t->batchings.at[i];
-        if (measure_batching(t, batching))
-            ranking[(*count)++] =
-                (RankedBatching){.batching = batching,
-                                 .estimate = mw_stage_batching_estimate(batching, target_bytes(t)),
-                                 .step_s = INFINITY,
-                                 .ideal_s = INFINITY};
+        if (!measure_batching(t, batching))
+            continue;
+        mw_stage_batching_estimate(batching, target_bytes(t));
+        ranking[(*count)++] =
+            (RankedBatching){.batching = batching, .step_s = INFINITY, .ideal_s = INFINITY};
     }
     if (mw_stage_probe_pays(t->compilation))
-        correct_estimates(t, ranking, *count);
+        mw_stage_probe(&(MwStageProbeQuery){.compilation = t->compilation,
+                                            .batchings = &t->batchings,
+                                            .memory_bytes = target_bytes(t),
+                                            .known = t->known,
+                                            .threads = t->query->threads});
     qsort(ranking, (size_t)*count, sizeof *ranking, by_estimate);
     return ranking;
 }
@@ -502,7 +483,7 @@ static void try_pipelines(Trials *t)
     t->ranking = rank_batchings(t, &count);
     for (; t->tried < count && (!incumbent(t) || has_effort_left(t)); t->tried++) {
         const MwStageLayout *best = incumbent(t);
-        if (best && t->ranking[t->tried].estimate.least_s >= best->step_s)
+        if (best && t->ranking[t->tried].batching->estimate.least_s >= best->step_s)
             continue;
         try_turn(t, &t->ranking[t->tried], 1);
     }

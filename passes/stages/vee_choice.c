@@ -37,11 +37,6 @@ static int class_of(const VeeSearch *v, int begin, int end)
     return mw_stage_model_class(v->query->model, begin, end);
 }
 
-static int64_t to_bytes(double bytes)
-{
-    return (int64_t)ceil(fmin(bytes, 9e18));
-}
-
 /* ---- Callbacks ---- */
 
 /* The order of live_bytes is that of set_slots. */
@@ -49,10 +44,11 @@ static MwVeeCandidate candidate_of(const VeeSearch *v, const MwStageCost *cost)
 {
     const double step_s = mw_stage_cost_step_s(cost, v->query->model->micro_batches);
     return (MwVeeCandidate){.time = mw_picoseconds(step_s),
-                            .kept_bytes = to_bytes(cost->kept_bytes),
-                            .live_bytes = {to_bytes(cost->saved_bytes), to_bytes(cost->late_bytes),
-                                           to_bytes(cost->weight_bytes)},
-                            .peak_bytes = to_bytes(cost->peak_bytes)};
+                            .kept_bytes = mw_whole_bytes(cost->kept_bytes),
+                            .live_bytes = {mw_whole_bytes(cost->saved_bytes),
+                                           mw_whole_bytes(cost->late_bytes),
+                                           mw_whole_bytes(cost->weight_bytes)},
+                            .peak_bytes = mw_whole_bytes(cost->peak_bytes)};
 }
 
 /* The lower bound of an interval, whatever its memory. It assumes that smaller operands gain at
@@ -165,7 +161,7 @@ static MwVeeProblem problem_of(const VeeSearch *v)
     const MwStageChoiceQuery *query = v->query;
     return (MwVeeProblem){.layer_count = query->model->layer_count,
                           .meshes = query->meshes,
-                          .memory_bytes = to_bytes(query->memory_bytes),
+                          .memory_bytes = mw_whole_bytes(query->memory_bytes),
                           .time_below =
                               isfinite(query->below_s) ? mw_picoseconds(query->below_s) : 0,
                           .uneven = MW_TUNED_UNEVEN_STAGES,
