@@ -13,7 +13,8 @@
 #include "passes/staging.h"
 #include "schedule/schedule.h"
 
-/* Which layers recompute their values in the backward. */
+/* Which layers recompute their values in the backward: those that the search chooses, none, or
+ * all. */
 typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_ALL } MwRemat;
 
 /* What the user asks for on the command line. No pass changes it. */
@@ -192,6 +193,18 @@ static inline int64_t mw_memory_bytes(const MwCompilation *compilation)
 static inline bool mw_trains(const MwCompilation *compilation)
 {
     return compilation->graph->trains.count > 0;
+}
+
+/* The levels of recomputation, from least to most, that the layers may have. */
+static inline MwRematLevel mw_least_remat(const MwCompilation *compilation)
+{
+    return compilation->options.remat == MW_REMAT_ALL ? MW_LAYER_RECOMPUTES : MW_LAYER_KEEPS;
+}
+
+static inline MwRematLevel mw_most_remat(const MwCompilation *compilation)
+{
+    const bool may = mw_trains(compilation) && compilation->options.remat == MW_REMAT_SEARCH;
+    return may ? MW_REMAT_LEVELS - 1 : mw_least_remat(compilation);
 }
 
 /* Whether the pass update has run, or the graph is a dump after it: some node that is no rate of a

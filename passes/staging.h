@@ -14,6 +14,13 @@ typedef struct {
     MwMeshShape shape; /* its logical mesh; axis_count 0: sharding chooses */
 } MwSubmesh;
 
+/* What a layer recomputes in the backward instead of keeping it, from least to most. */
+typedef enum {
+    MW_LAYER_KEEPS,      /* no more than is quicker so */
+    MW_LAYER_RECOMPUTES, /* all that it makes */
+    MW_REMAT_LEVELS
+} MwRematLevel;
+
 /* A layout that was considered and not taken. */
 typedef struct {
     const char *name;     /* "4 stages, 1f1b, 16 micro-batches" */
@@ -27,8 +34,7 @@ typedef struct {
     int mesh_count; /* mw_staging_mesh gives that of a stage */
     const MwSubmesh *meshes;
     const int *layer_stage; /* [layers] the stage of each, ascending from 0 to stage_count - 1 */
-    /* [layers] the layer recomputes its values in the backward; NULL: none does */
-    const bool *layer_remat;
+    const MwRematLevel *layer_remat; /* [layers]; NULL: none recomputes */
     int layer_count;
     int micro_batches;
     /* [stages] the part of the memory of its mesh that a stage may use; NULL: equal parts */
@@ -79,9 +85,10 @@ static inline MwPhase mw_task_phase(MwTaskKind kind)
                                     : MW_PHASE_BACKWARD;
 }
 
-static inline bool mw_staging_remat(const MwStaging *staging, const MwNode *node)
+/* What the layer of a node recomputes. */
+static inline MwRematLevel mw_staging_remat(const MwStaging *staging, const MwNode *node)
 {
-    return staging->layer_remat && staging->layer_remat[node->origin.layer];
+    return staging->layer_remat ? staging->layer_remat[node->origin.layer] : MW_LAYER_KEEPS;
 }
 
 /* For how many micro-batches at once the values of one stage are live. */

@@ -117,7 +117,8 @@ static bool *find_recomputed(const MwCompilation *compilation)
                  mw_op_info(node->op)->lowering != MW_LOWER_SOURCE &&
                  !runs_in_loop(&loops, graph, (MwValueId){v}) && !layer_input[v];
         bool is_cheap = (!none && norms[v]) || (!splits && widens(graph, node));
-        recomputed[v] = may[v] && (is_cheap || mw_staging_remat(&compilation->staging, node));
+        const bool is_whole = mw_staging_remat(&compilation->staging, node) == MW_LAYER_RECOMPUTES;
+        recomputed[v] = may[v] && (is_cheap || is_whole);
     }
     if (!none)
         mw_remat_cut(compilation, may, recomputed);

@@ -251,7 +251,7 @@ void mw_remat_cut(const MwCompilation *compilation, const bool *may, bool *recom
     Nodes *nodes = MW_NEW(graph->arena, Nodes, layers);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        if (node->phase == MW_PHASE_FORWARD && !mw_staging_remat(staging, node))
+        if (node->phase == MW_PHASE_FORWARD && mw_staging_remat(staging, node) == MW_LAYER_KEEPS)
             mw_vec_push(graph->arena, &nodes[node->origin.layer], n);
     }
     for (int i = 0; i < layers; i++)

@@ -69,8 +69,8 @@ bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *comp
     batching->compilation = compilation;
     batching->layer_count = batching->model->layer_count;
     batching->costs = mw_stage_costs_new(batching->model->arena, batching->model, known, threads);
-    for (int recomputes = 0; recomputes < MW_COUNT(batching->whole); recomputes++)
-        batching->whole[recomputes] = mw_stage_costs_whole(batching->costs, recomputes);
+    for (MwRematLevel remat = 0; remat < MW_REMAT_LEVELS; remat++)
+        batching->whole[remat] = mw_stage_costs_whole(batching->costs, remat);
     return true;
 }
 
@@ -96,8 +96,8 @@ static bool is_enough(const MwStageBatching *batching, const MwStageCost *all, d
 
 bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes, int in_flight)
 {
-    bool recomputes = batching->compilation->options.remat != MW_REMAT_NONE;
-    return is_enough(batching, &batching->whole[recomputes], memory_bytes, in_flight);
+    const MwRematLevel most = mw_most_remat(batching->compilation);
+    return is_enough(batching, &batching->whole[most], memory_bytes, in_flight);
 }
 
 /* Seconds of `rounds` rounds of micro-batches and the update, shared evenly by all devices. */
@@ -109,19 +109,19 @@ static double even_pipeline_s(const MwStageBatching *batching, const MwStageCost
 
 double mw_stage_batching_even_s(const MwStageBatching *batching)
 {
-    const bool recomputes = batching->compilation->options.remat == MW_REMAT_ALL;
-    return even_pipeline_s(batching, &batching->whole[recomputes], batching->micro_batches);
+    const MwRematLevel least = mw_least_remat(batching->compilation);
+    return even_pipeline_s(batching, &batching->whole[least], batching->micro_batches);
 }
 
 void mw_stage_batching_estimate(MwStageBatching *batching, double memory_bytes)
 {
-    MwRemat remat = batching->compilation->options.remat;
+    const MwCompilation *compilation = batching->compilation;
     int devices = mw_cluster_devices(batching->compilation->cluster);
     int most = (int)mw_min(batching->layer_count, devices), count = batching->micro_batches;
     MwStageEstimate best = {INFINITY, INFINITY};
-    for (int recomputes = remat == MW_REMAT_ALL; recomputes <= (remat != MW_REMAT_NONE);
-         recomputes++) {
-        const MwStageCost *all = &batching->whole[recomputes];
+    for (MwRematLevel remat = mw_least_remat(compilation); remat <= mw_most_remat(compilation);
+         remat++) {
+        const MwStageCost *all = &batching->whole[remat];
         for (int stages = 2; stages <= most; stages++) {
             if (!is_enough(batching, all, memory_bytes, (int)mw_min(stages, count)))
                 continue;

@@ -17,12 +17,13 @@ typedef struct {
 /* One number of micro-batches. */
 typedef struct {
     int micro_batches;
-    int64_t samples;                  /* of the batch in each */
-    const MwLayerFold *fold;          /* of the model, whatever their number */
-    bool is_made;                     /* the fields below are set */
-    bool is_possible;                 /* the batch can be cut into so many */
-    int layer_count;                  /* of the model */
-    MwStageCost whole[2];             /* the model on one device, without and with recomputation */
+    int64_t samples;         /* of the batch in each */
+    const MwLayerFold *fold; /* of the model, whatever their number */
+    bool is_made;            /* the fields below are set */
+    bool is_possible;        /* the batch can be cut into so many */
+    int layer_count;         /* of the model */
+    /* the model on one device, all layers on one level of recomputation */
+    MwStageCost whole[MW_REMAT_LEVELS];
     MwStageEstimate estimate;         /* once asked for */
     MwStageModel *model;              /* NULL: not made, or freed again */
     MwStageCosts *costs;              /* in the model's arena */

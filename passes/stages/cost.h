@@ -37,25 +37,25 @@ MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwSt
 void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *queries, int count,
                           MwStageCostList *lists);
 
-/* The cost of layers [begin, end) on one logical mesh, with all layers recomputed or none, at one
+/* The cost of layers [begin, end) on one logical mesh, all on one level of recomputation, at one
  * level of the price of memory. False if the pins cannot be met. */
 bool mw_stage_costs_on(MwStageCosts *costs, int begin, int end, const MwMeshShape *mesh,
-                       bool recomputes, int price, MwStageCost *cost);
+                       MwRematLevel remat, int price, MwStageCost *cost);
 
 /* The logical meshes on which a stage of `devices` devices is tried; in `arena`. */
 MwMeshList mw_stage_costs_meshes(const MwStageCosts *costs, MwArena *arena, int devices);
 
-/* Marks the layers that recompute in `cost`, one of the results of `query`. layers: [end -
- * begin]. */
+/* Sets what the layers recompute in `cost`, one of the results of `query`. layers: [end - begin].
+ */
 void mw_stage_costs_recomputed(MwStageCosts *costs, const MwStageCostQuery *query,
-                               const MwStageCost *cost, bool *layers);
+                               const MwStageCost *cost, MwRematLevel *layers);
 
 /* A lower bound of every cost of layers [begin, end) on `devices` devices: the work of one device,
  * divided evenly. It does not count that smaller operands may profit from caches. */
 MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int devices);
 
 /* The whole model on one device, without a memory limit. */
-MwStageCost mw_stage_costs_whole(MwStageCosts *costs, bool recomputes);
+MwStageCost mw_stage_costs_whole(MwStageCosts *costs, MwRematLevel remat);
 
 /* Whether the samples that the answer depends on are solved, also by another search, so that it
  * takes little time. */
@@ -67,12 +67,6 @@ int64_t mw_stage_costs_effort(const MwStageCosts *costs);
 
 /* Work so far: the number of graph nodes in all problems solved. */
 int64_t mw_stage_costs_work(const MwStageCosts *costs);
-
-/* Seconds of the tasks of one micro-batch. */
-static inline double mw_stage_cost_time_s(const MwStageCost *cost)
-{
-    return cost->forward_s + cost->backward_s + cost->weight_s;
-}
 
 /* Seconds of a step of the stage alone. */
 static inline double mw_stage_cost_step_s(const MwStageCost *cost, int micro_batches)

@@ -226,7 +226,7 @@ MwStaging mw_stage_layout_staging(MwArena *arena, MwStageCosts *costs, const MwS
     int layers = layout->stages[layout->stage_count - 1].end;
     MwSubmesh *meshes = MW_NEW(arena, MwSubmesh, mesh_count);
     int *layer_stage = MW_NEW(arena, int, layers);
-    bool *remat = MW_NEW(arena, bool, layers);
+    MwRematLevel *remat = MW_NEW(arena, MwRematLevel, layers);
     for (int s = 0; s < layout->stage_count; s++) {
         const MwLayoutStage *stage = &layout->stages[s];
         MwStageCostQuery cost_query = mw_stage_layout_cost_query(layout, s);

@@ -23,10 +23,10 @@
 /* ---- The passes ---- */
 
 /* Every layer is a stage. */
-static MwStaging stage_per_layer(MwArena *arena, int layers, int micro_batches, bool recomputes)
+static MwStaging stage_per_layer(MwArena *arena, int layers, int micro_batches, MwRematLevel level)
 {
     int *stage = MW_NEW(arena, int, layers);
-    bool *remat = MW_NEW(arena, bool, layers);
+    MwRematLevel *remat = MW_NEW(arena, MwRematLevel, layers);
     MwPipelineSchedule *schedule = MW_NEW(arena, MwPipelineSchedule, 1);
     *schedule = (MwPipelineSchedule){.kind = mw_pipeline_splitting(),
                                      .mesh_count = layers,
@@ -34,7 +34,7 @@ static MwStaging stage_per_layer(MwArena *arena, int layers, int micro_batches, 
                                      .chunks = 1};
     for (int l = 0; l < layers; l++) {
         stage[l] = l;
-        remat[l] = recomputes;
+        remat[l] = level;
     }
     return (MwStaging){.stage_count = layers,
                        .mesh_count = layers,
@@ -63,20 +63,20 @@ static bool run_step(MwArena *arena, MwCompilation *compilation,
     return good;
 }
 
-/* Lowers `graph`, which has so many layers, without and with recomputation; false after errors. */
+/* Lowers `graph`, which has so many layers, for every level of recomputation.
+ * False after errors. */
 static bool lower_copies(const MwStageModel *model, MwGraph *graph, int layers,
-                         MwCompilation lowered[2], MwDiags *diags)
+                         MwCompilation lowered[MW_REMAT_LEVELS], MwDiags *diags)
 {
     MwArena *scratch = mw_arena_new();
     MwCompilation plain = *model->compilation;
     plain.graph = graph;
-    plain.staging = stage_per_layer(model->arena, layers, model->micro_batches, false);
+    plain.staging = stage_per_layer(model->arena, layers, model->micro_batches, MW_LAYER_KEEPS);
     bool good = run_step(scratch, &plain, mw_stage_lower_batching, diags);
-    for (int recomputes = 0; recomputes < 2 && good; recomputes++) {
-        lowered[recomputes] = plain;
-        lowered[recomputes].staging =
-            stage_per_layer(model->arena, layers, model->micro_batches, recomputes);
-        good = run_step(model->arena, &lowered[recomputes], mw_stage_lower_remat, diags);
+    for (MwRematLevel level = 0; level < MW_REMAT_LEVELS && good; level++) {
+        lowered[level] = plain;
+        lowered[level].staging = stage_per_layer(model->arena, layers, model->micro_batches, level);
+        good = run_step(model->arena, &lowered[level], mw_stage_lower_remat, diags);
     }
     mw_arena_free(&scratch);
     return good;
@@ -115,14 +115,14 @@ static bool lower(MwStageModel *model, const MwLayerFold *fold, MwDiags *diags)
         return false;
     model->fold = fold;
     model->folded_class =
-        mw_layer_classes(model->arena, model->lowered[false].graph, fold->layer_count);
+        mw_layer_classes(model->arena, model->lowered[MW_LAYER_KEEPS].graph, fold->layer_count);
     return true;
 }
 
 /* Gives the layers of the model the classes and the numbers of nodes of those of the fold. */
 static void unfold_layers(MwStageModel *model)
 {
-    const MwGraph *graph = model->lowered[false].graph;
+    const MwGraph *graph = model->lowered[MW_LAYER_KEEPS].graph;
     int *class = MW_NEW(model->arena, int, model->layer_count);
     int *nodes = MW_NEW(model->arena, int, model->layer_count);
     int *folded_nodes = MW_NEW(model->arena, int, model->fold->layer_count);
@@ -145,7 +145,7 @@ typedef MwStageBoundary PhaseBoundaries[MW_PHASE_COUNT];
 static PhaseBoundaries *find_folded_boundaries(const MwStageModel *model)
 {
     int count, layers = model->fold->layer_count;
-    const MwCrossing *crossings = mw_split_crossings(&model->lowered[false], &count);
+    const MwCrossing *crossings = mw_split_crossings(&model->lowered[MW_LAYER_KEEPS], &count);
     PhaseBoundaries *boundaries = MW_NEW(model->arena, PhaseBoundaries, layers);
     const char **latest = MW_NEW(model->arena, const char *, layers);
     for (int i = 0; i < count; i++) {
@@ -261,10 +261,10 @@ static MwGraph *cut_out(MwArena *arena, MwCompilation compilation, int begin, in
     return graph;
 }
 
-MwGraph *mw_stage_model_graph(const MwStageModel *model, int begin, int end, bool recomputes)
+MwGraph *mw_stage_model_graph(const MwStageModel *model, int begin, int end, MwRematLevel remat)
 {
     const int at = find_folded(model, begin, end);
     if (at >= 0)
-        return cut_out(model->arena, model->lowered[recomputes], at, at + end - begin);
-    return cut_out(model->arena, whole_of(model)[recomputes], begin, end);
+        return cut_out(model->arena, model->lowered[remat], at, at + end - begin);
+    return cut_out(model->arena, whole_of(model)[remat], begin, end);
 }

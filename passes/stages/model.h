@@ -14,7 +14,7 @@ typedef MW_VEC(MwTensor) MwStageBoundary;
 /* The model without a fold, made where it is needed. */
 typedef struct {
     bool is_made;
-    MwCompilation lowered[2]; /* [recomputes] */
+    MwCompilation lowered[MW_REMAT_LEVELS];
 } MwWholeModel;
 
 typedef struct {
@@ -23,10 +23,11 @@ typedef struct {
     int micro_batches;
     int layer_count;
     const MwLayerFold *fold;
-    MwCompilation lowered[2]; /* [recomputes] the folded model after all passes before split */
-    const int *folded_class;  /* [folded layers] */
-    const int *layer_class;   /* [layers] equal classes: the same nodes, used in the same way */
-    const int *layer_nodes;   /* [layers] number of nodes, all phases */
+    /* the folded model after all passes before split, with all layers on one level */
+    MwCompilation lowered[MW_REMAT_LEVELS];
+    const int *folded_class; /* [folded layers] */
+    const int *layer_class;  /* [layers] equal classes: the same nodes, used in the same way */
+    const int *layer_nodes;  /* [layers] number of nodes, all phases */
     /* [begin * (layer_count + 1) + end] class of layers [begin, end): the square of the layers */
     const int *interval_class;
     int class_count;                               /* of intervals */
@@ -48,7 +49,7 @@ static inline int mw_stage_model_class(const MwStageModel *model, int begin, int
 }
 
 /* The graph of layers [begin, end) as a stage of their own, which the intra-operator problem can be
- * built from; in the model's arena. */
-MwGraph *mw_stage_model_graph(const MwStageModel *model, int begin, int end, bool recomputes);
+ * built from, all on one level of recomputation; in the model's arena. */
+MwGraph *mw_stage_model_graph(const MwStageModel *model, int begin, int end, MwRematLevel remat);
 
 #endif

@@ -100,12 +100,12 @@ static MwMeshShape mesh_of(const MwCluster *cluster, int devices, int64_t sample
 static double probe_s(const MwStageProbeQuery *query, const EvenPipeline *pipeline)
 {
     static const struct {
-        bool recomputes;
+        MwRematLevel remat;
         int price;
-    } ways[] = {{false, 0}, {true, 0}, {true, MW_MEMORY_PRICES - 1}};
+    } ways[] = {
+        {MW_LAYER_KEEPS, 0}, {MW_LAYER_RECOMPUTES, 0}, {MW_LAYER_RECOMPUTES, MW_MEMORY_PRICES - 1}};
     MwStageBatching *batching = pipeline->batching;
     const MwCluster *cluster = query->compilation->cluster;
-    const MwRemat remat = query->compilation->options.remat;
     if (!mw_stage_batching_make(batching, query->compilation, query->known, query->threads))
         return INFINITY;
     const int count = mw_ceil_div(batching->layer_count, pipeline->meshes);
@@ -115,9 +115,9 @@ static double probe_s(const MwStageProbeQuery *query, const EvenPipeline *pipeli
     double step_s = INFINITY;
     for (int i = 0; i < MW_COUNT(ways); i++) {
         MwStageCost cost;
-        if ((remat == MW_REMAT_NONE && ways[i].recomputes) ||
-            (remat == MW_REMAT_ALL && !ways[i].recomputes) ||
-            !mw_stage_costs_on(batching->costs, begin, begin + count, &mesh, ways[i].recomputes,
+        if (ways[i].remat < mw_least_remat(query->compilation) ||
+            ways[i].remat > mw_most_remat(query->compilation) ||
+            !mw_stage_costs_on(batching->costs, begin, begin + count, &mesh, ways[i].remat,
                                ways[i].price, &cost))
             continue;
         const double bytes = cost.kept_bytes + cost.peak_bytes +

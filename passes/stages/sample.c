@@ -170,10 +170,11 @@ static void solve_at(const SampleSolve *s, int price)
     sample->possible[price] = solution.choice != NULL;
     if (!solution.choice)
         return;
-    sample->cost[price] =
-        (MwStageCost){.mesh = sample->mesh,
-                      .price = price,
-                      .recomputed = sample->recomputes ? sample->end - sample->begin : 0};
+    sample->cost[price] = (MwStageCost){
+        .mesh = sample->mesh,
+        .price = price,
+        .remat = sample->remat,
+        .recomputed = sample->remat > MW_LAYER_KEEPS ? sample->end - sample->begin : 0};
     measure_time(s, solution.choice, &sample->cost[price]);
     measure_memory(s, solution.choice, &sample->cost[price]);
 }
@@ -240,8 +241,8 @@ static int by_mesh(const void *a, const void *b)
         return x->begin - y->begin;
     if (x->end != y->end)
         return x->end - y->end;
-    return x->recomputes != y->recomputes ? x->recomputes - y->recomputes
-                                          : x->is_sequential - y->is_sequential;
+    return x->remat != y->remat ? (int)x->remat - (int)y->remat
+                                : x->is_sequential - y->is_sequential;
 }
 
 static void solve_group(void *context, int group)

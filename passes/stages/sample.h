@@ -20,19 +20,28 @@ enum { MW_MEMORY_PRICES = 3 }; /* price levels; level 0 is the price zero */
 /* What a stage costs on one logical mesh. Times are seconds; bytes are of one device. */
 typedef struct {
     MwMeshShape mesh;
-    int price;          /* level at which this is the best solution; 0: memory is free */
-    int recomputed;     /* number of layers that recompute (mw_stage_costs_recomputed says which) */
-    double forward_s;   /* of a micro-batch */
-    double backward_s;  /* of a micro-batch, without the gradients of weights */
-    double weight_s;    /* of a micro-batch: gradients of weights */
-    double step_s;      /* once per step: synchronisation of gradients, update of weights */
-    double host_s;      /* of step_s: copies to and from the host, and the update there */
-    double kept_bytes;  /* all through the step */
-    double saved_bytes; /* of each micro-batch, from forward to backward */
-    double late_bytes;  /* of each micro-batch, from forward to the gradients of weights */
+    int price; /* level at which this is the best solution; 0: memory is free */
+    /* `recomputed` layers are on this level of recomputation (mw_stage_costs_recomputed says
+     * which), and the others on the one below; all keep what they make where it is 0 */
+    MwRematLevel remat;
+    int recomputed;
+    double forward_s;    /* of a micro-batch */
+    double backward_s;   /* of a micro-batch, without the gradients of weights */
+    double weight_s;     /* of a micro-batch: gradients of weights */
+    double step_s;       /* once per step: synchronisation of gradients, update of weights */
+    double host_s;       /* of step_s: copies to and from the host, and the update there */
+    double kept_bytes;   /* all through the step */
+    double saved_bytes;  /* of each micro-batch, from forward to backward */
+    double late_bytes;   /* of each micro-batch, from forward to the gradients of weights */
     double weight_bytes; /* of each micro-batch, from backward to the gradients of weights */
     double peak_bytes;   /* in addition to all of these, while a task runs */
 } MwStageCost;
+
+/* Seconds of the tasks of one micro-batch. */
+static inline double mw_stage_cost_time_s(const MwStageCost *cost)
+{
+    return cost->forward_s + cost->backward_s + cost->weight_s;
+}
 
 /* What price level 1 means for a model. */
 typedef struct {
@@ -41,12 +50,11 @@ typedef struct {
 } MwStagePricing;
 
 typedef struct {
-    int begin, end;  /* layers [begin, end) */
-    bool recomputes; /* all layers recompute, or none does */
-    bool
-        /* no other task runs between the tasks of a micro-batch: what is saved counts in
-         * `peak_bytes` */
-        is_sequential;
+    int begin, end;     /* layers [begin, end) */
+    MwRematLevel remat; /* of all layers */
+    /* no other task runs between the tasks of a micro-batch: what is saved counts in
+     * `peak_bytes` */
+    bool is_sequential;
     MwMeshShape mesh;
     const MwGraph *graph;
     bool wanted[MW_MEMORY_PRICES];   /* price levels to solve next */

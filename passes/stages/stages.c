@@ -58,9 +58,9 @@ static void cut_evenly(MwCompilation *compilation)
     int layers = mw_layer_count(compilation->graph);
     const MwPipelineKind kind = mw_usual_schedule(compilation);
     int micro_batches = (int)mw_max(mw_wanted_micro_batches(compilation), 1);
-    bool *remat = MW_NEW(arena, bool, layers);
+    MwRematLevel *remat = MW_NEW(arena, MwRematLevel, layers);
     for (int l = 0; l < layers; l++)
-        remat[l] = compilation->options.remat == MW_REMAT_ALL;
+        remat[l] = mw_least_remat(compilation);
     compilation->staging = (MwStaging){
         .stage_count = mw_pipeline_stages(kind, meshes, chunks),
         .mesh_count = meshes,

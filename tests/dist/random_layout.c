@@ -47,12 +47,12 @@ static const int *draw_stages(MwArena *arena, int layers, int stages, uint64_t *
 }
 
 /* None, all, or any. */
-static const bool *draw_remat(MwArena *arena, int layers, uint64_t *random)
+static const MwRematLevel *draw_remat(MwArena *arena, int layers, uint64_t *random)
 {
-    bool *remat = MW_NEW(arena, bool, layers);
-    const int how = random_below(random, 3);
+    MwRematLevel *remat = MW_NEW(arena, MwRematLevel, layers);
+    const int how = random_below(random, MW_REMAT_LEVELS + 1);
     for (int l = 0; l < layers; l++)
-        remat[l] = how == 2 ? random_below(random, 2) : how;
+        remat[l] = how == MW_REMAT_LEVELS ? random_below(random, MW_REMAT_LEVELS) : how;
     return remat;
 }
 

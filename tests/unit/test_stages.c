@@ -256,7 +256,7 @@ START_TEST(like_layers_are_reckoned_right)
     MwStageCostList list;
     mw_stage_costs_query(costs, &cost_query, 1, &list);
     ck_assert_int_gt(list.count, 0);
-    MwIntraQuery query = {.graph = mw_stage_model_graph(model, begin, end, false),
+    MwIntraQuery query = {.graph = mw_stage_model_graph(model, begin, end, MW_LAYER_KEEPS),
                           .cluster = &cluster,
                           .mesh = list.at[0].mesh,
                           .micro_batches = MICRO_BATCHES,
@@ -432,7 +432,7 @@ START_TEST(one_stage_stays_one)
     ck_assert_int_eq(staging->meshes[0].shape.axis_count, 0);
     ck_assert_int_gt(staging->alternative_count, 0);
     for (int l = 0; l < staging->layer_count; l++)
-        ck_assert(!staging->layer_remat[l]);
+        ck_assert_int_eq(staging->layer_remat[l], MW_LAYER_KEEPS);
     mw_arena_free(&c.arena);
 }
 END_TEST
@@ -540,7 +540,7 @@ START_TEST(pins_hold)
         ck_assert_int_eq(staging->schedule->kind, pinned[_i].kind);
     for (int l = 0; l < staging->layer_count; l++)
         if (pinned[_i].options.remat == MW_REMAT_ALL)
-            ck_assert(staging->layer_remat[l]);
+            ck_assert_int_eq(staging->layer_remat[l], MW_LAYER_RECOMPUTES);
     const MwGraph *graph = c.compilation.graph;
     for (int i = 0; i < graph->pins.count; i++)
         if (graph->pins.at[i].stage >= 0)
@@ -684,7 +684,7 @@ static int count_remat(const MwStaging *staging)
 {
     int count = 0;
     for (int l = 0; l < staging->layer_count; l++)
-        count += staging->layer_remat[l];
+        count += staging->layer_remat[l] != MW_LAYER_KEEPS;
     return count;
 }
 
