@@ -13,9 +13,9 @@
 #include "passes/staging.h"
 #include "schedule/schedule.h"
 
-/* Which layers recompute their values in the backward: those that the search chooses, none, or
- * all. */
-typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_ALL } MwRemat;
+/* What layers recompute in the backward: what the search chooses, or all on one level
+ * (MwRematLevel), in the order of the levels. */
+typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_SELECTIVE, MW_REMAT_ALL } MwRemat;
 
 /* What the user asks for on the command line. No pass changes it. */
 typedef struct {
@@ -198,7 +198,8 @@ static inline bool mw_trains(const MwCompilation *compilation)
 /* The levels of recomputation, from least to most, that the layers may have. */
 static inline MwRematLevel mw_least_remat(const MwCompilation *compilation)
 {
-    return compilation->options.remat == MW_REMAT_ALL ? MW_LAYER_RECOMPUTES : MW_LAYER_KEEPS;
+    const MwRemat remat = compilation->options.remat;
+    return remat == MW_REMAT_SEARCH ? MW_LAYER_KEEPS : (MwRematLevel)(remat - MW_REMAT_NONE);
 }
 
 static inline MwRematLevel mw_most_remat(const MwCompilation *compilation)

@@ -359,8 +359,10 @@ static void count_layers(const MwStaging *staging, int index, MwPlanStage *stage
         if (stage->first_layer < 0)
             stage->first_layer = l;
         stage->layer_count++;
-        stage->remat_layers +=
-            staging->layer_remat && staging->layer_remat[l] == MW_LAYER_RECOMPUTES;
+        if (!staging->layer_remat)
+            continue;
+        stage->remat_layers += staging->layer_remat[l] == MW_LAYER_RECOMPUTES;
+        stage->selective_layers += staging->layer_remat[l] == MW_LAYER_SELECTIVE;
     }
     stage->first_layer = (int)mw_max(stage->first_layer, 0);
 }

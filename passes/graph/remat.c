@@ -14,6 +14,11 @@
  * - chains of element-wise operators on a value that the backward has anyhow, or that is less to
  *   keep (passes/graph/remat_cut.h);
  * - casts of floats of 16 bits to f32, so that the stored value has 16 bits.
+ * A selective layer keeps what products, convolutions and attention give, where the backward needs
+ * it, and makes all else again from that (Korthikanti et al., "Reducing Activation Recomputation in
+ * Large Transformer Models", 2022, choose by the same ratio of bytes to time; the choice by
+ * operators is that of `checkpoint_dots` in JAX). What is made again is not kept either in a
+ * layout that it was gathered to.
  * Invariant: the numbers do not change. V.again is the same operator on the same operands, and
  * random masks are functions of position and key. */
 #include "ir/build.h"
@@ -120,8 +125,7 @@ static bool *find_recomputed(const MwCompilation *compilation)
         const bool is_whole = mw_staging_remat(&compilation->staging, node) == MW_LAYER_RECOMPUTES;
         recomputed[v] = may[v] && (is_cheap || is_whole);
     }
-    if (!none)
-        mw_remat_cut(compilation, may, recomputed);
+    mw_remat_cut(compilation, may, !none, recomputed);
     for (int i = 0; i < graph->pins.count; i++) {
         const MwPin *pin = &graph->pins.at[i];
         const MwNode *node = mw_value_node(graph, pin->value);

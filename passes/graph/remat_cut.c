@@ -11,16 +11,22 @@
 
 enum { SOURCE, SINK, FIRST };
 
+/* What arithmetic counts in selective layers: so little that it decides only between cuts of as
+ * many bytes. */
+static const double SELECTIVE_WORK = 1e-3;
+
 /* What is known of a value of the forward. */
 typedef struct {
-    bool is_used;   /* by the backward, other than as below */
-    bool is_kept;   /* a call of the backward takes it from memory, or it is there in any case */
+    bool is_used;   /* by the backward */
+    bool is_taken;  /* a call of the backward takes it from memory */
+    bool is_there;  /* the backward has it in memory in any case */
     bool is_stored; /* the forward stores it for itself */
 } Use;
 
 typedef struct {
     const MwGraph *graph;
-    bool *may; /* [values] links that the backward may make again */
+    const MwStaging *staging;
+    bool *may; /* [values] what the backward may make again */
     bool *recomputed;
     double flop_bytes; /* bytes that the device moves while it computes one FLOP */
     Use *uses;         /* [values] */
@@ -46,7 +52,18 @@ static bool runs_backward(const MwNode *node)
     return node->phase == MW_PHASE_BACKWARD || node->phase == MW_PHASE_BACKWARD_WEIGHT;
 }
 
-/* ---- Links ---- */
+/* Whether the layer of the node is selective. */
+static bool is_selective(const Network *w, const MwNode *node)
+{
+    return mw_staging_remat(w->staging, node) == MW_LAYER_SELECTIVE;
+}
+
+static bool makes_selective(const Network *w, int value)
+{
+    return is_selective(w, mw_value_node(w->graph, (MwValueId){value}));
+}
+
+/* ---- What may be made again ---- */
 
 static int64_t elements_of(const MwGraph *graph, MwValueId value)
 {
@@ -72,20 +89,31 @@ static bool is_link(const MwGraph *graph, const MwNode *node)
     return true;
 }
 
-/* [values] results of links with `may` that no user repeats along a dimension: whoever takes one
- * of them can make it in passing. */
-static bool *find_links(const MwGraph *graph, const bool *may)
+/* Whether a selective layer makes what the node gives again. */
+static bool is_light(const MwNode *node)
 {
-    bool *links = MW_NEW(graph->arena, bool, graph->values.count);
+    const MwLowering lowering = mw_op_info(node->op)->lowering;
+    return lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MAP || lowering == MW_LOWER_REDUCE ||
+           lowering == MW_LOWER_ROWS || lowering == MW_LOWER_MOVE;
+}
+
+/* [values] those with `may` that are light, in selective layers, and in others results of links
+ * that no user repeats along a dimension: whoever takes one of them can make it in passing. */
+static bool *find_candidates(const Network *w, const bool *may)
+{
+    const MwGraph *graph = w->graph;
+    bool *found = MW_NEW(graph->arena, bool, graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
+        const bool is_candidate = is_selective(w, node) ? is_light(node) : is_link(graph, node);
         for (int k = 0; k < node->result_count; k++)
-            links[node->first_result + k] = may[node->first_result + k] && is_link(graph, node);
+            found[node->first_result + k] = may[node->first_result + k] && is_candidate;
         const int64_t points = elements_of(graph, (MwValueId){node->first_result});
         for (int k = 0; k < node->operand_count; k++)
-            links[node->operands[k].index] &= elements_of(graph, node->operands[k]) >= points;
+            if (!makes_selective(w, node->operands[k].index))
+                found[node->operands[k].index] &= elements_of(graph, node->operands[k]) >= points;
     }
-    return links;
+    return found;
 }
 
 /* ---- Uses ---- */
@@ -96,11 +124,12 @@ static void note_use(Network *w, const MwNode *node, MwValueId value)
     const bool is_call = !is_element_wise(node) && !is_view(node);
     if (runs_backward(node)) {
         use->is_used = true;
-        use->is_kept |= is_call;
+        use->is_taken |= is_call;
     }
     use->is_stored |= node->phase == MW_PHASE_FORWARD && is_call;
     for (int k = 0; k < node->result_count && is_view(node); k++) { /* they share the memory */
-        use->is_kept |= w->uses[node->first_result + k].is_kept;
+        use->is_taken |= w->uses[node->first_result + k].is_taken;
+        use->is_there |= w->uses[node->first_result + k].is_there;
         use->is_stored |= w->uses[node->first_result + k].is_stored;
     }
 }
@@ -114,7 +143,7 @@ static void note_maker(Network *w, const MwNode *node)
         const int v = node->first_result + k;
         Use *use = &w->uses[v];
         use->is_stored |= !is_element_wise(node) && !is_view(node) && lowering != MW_LOWER_CONTRACT;
-        use->is_kept |=
+        use->is_there |=
             lowering == MW_LOWER_SOURCE || (use->is_used && !w->may[v] && !w->recomputed[v]);
     }
 }
@@ -139,16 +168,23 @@ static int64_t points_of(const MwGraph *graph, const MwNode *node)
     return points;
 }
 
-/* The bytes that the backward moves because it has the value in memory: it loads it; the forward
- * stores it for that alone; and what is kept for that alone counts once more, as it takes the place
- * of other values. */
+static bool is_kept(const Use *use)
+{
+    return use->is_taken || use->is_there;
+}
+
+/* In a selective layer the bytes that the backward keeps. In others those that it moves because it
+ * has the value in memory: it loads it; the forward stores it for that alone; and what is kept for
+ * that alone counts once more, as it takes the place of other values. */
 static double keeping(const Network *w, int value)
 {
     const Use *use = &w->uses[value];
+    const double bytes = (double)mw_tensor_bytes(&w->graph->values.at[value].tensor);
     if (mw_op_is_generator(mw_value_node(w->graph, (MwValueId){value})->op))
         return 0;
-    const int64_t bytes = mw_tensor_bytes(&w->graph->values.at[value].tensor);
-    return (double)bytes * (1 + !use->is_stored + !use->is_kept);
+    if (makes_selective(w, value))
+        return use->is_there ? 0 : bytes;
+    return bytes * (1 + !use->is_stored + !is_kept(use));
 }
 
 static void add_arc(Network *w, int from, int to, double weight)
@@ -159,7 +195,8 @@ static void add_arc(Network *w, int from, int to, double weight)
 /* Whether the backward may run the node of a value again. */
 static bool may_run(const Network *w, int value)
 {
-    return w->recomputed[value] || (w->may[value] && !w->uses[value].is_kept);
+    return w->recomputed[value] ||
+           (w->may[value] && (makes_selective(w, value) || !w->uses[value].is_taken));
 }
 
 /* The vertex of a value. One that is not of the layer, or that is not made again, is kept where
@@ -179,7 +216,8 @@ static int add_node(Network *w, const MwNode *node)
 {
     const int own = w->vertices++;
     const double flops = mw_op_info(node->op)->flops_per_point * (double)points_of(w->graph, node);
-    add_arc(w, SOURCE, own, is_view(node) ? 0 : flops * w->flop_bytes);
+    const double weight = is_selective(w, node) ? SELECTIVE_WORK : 1;
+    add_arc(w, SOURCE, own, is_view(node) ? 0 : weight * flops * w->flop_bytes);
     for (int k = 0; k < node->operand_count; k++)
         add_arc(w, vertex_of(w, node->operands[k]), own, INFINITY);
     for (int k = 0; k < node->result_count; k++) {
@@ -215,7 +253,8 @@ static void cut_layer(Network *w, const Nodes *layer)
         vertex[i] = may_run(w, node->first_result) ? add_node(w, node) : 0;
         for (int k = 0; k < node->result_count; k++) {
             const MwValueId result = {node->first_result + k};
-            if (w->uses[result.index].is_used && !w->uses[result.index].is_kept)
+            const Use *use = &w->uses[result.index];
+            if (use->is_used && (is_selective(w, node) ? !use->is_there : !is_kept(use)))
                 add_arc(w, vertex_of(w, result), SINK, INFINITY);
         }
     }
@@ -232,11 +271,12 @@ static void cut_layer(Network *w, const Nodes *layer)
         forget_vertices(w, &w->graph->nodes.at[layer->at[i]]);
 }
 
-void mw_remat_cut(const MwCompilation *compilation, const bool *may, bool *recomputed)
+void mw_remat_cut(const MwCompilation *compilation, const bool *may, bool cuts_all,
+                  bool *recomputed)
 {
     const MwGraph *graph = compilation->graph;
-    const MwStaging *staging = &compilation->staging;
-    Network w = {.graph = graph, .may = find_links(graph, may), .recomputed = recomputed};
+    Network w = {.graph = graph, .staging = &compilation->staging, .recomputed = recomputed};
+    w.may = find_candidates(&w, may);
     if (compilation->cluster) {
         const MwDeviceModel *device = &compilation->cluster->device;
         const MwCurve *bandwidth = &device->bandwidth;
@@ -251,7 +291,9 @@ void mw_remat_cut(const MwCompilation *compilation, const bool *may, bool *recom
     Nodes *nodes = MW_NEW(graph->arena, Nodes, layers);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        if (node->phase == MW_PHASE_FORWARD && mw_staging_remat(staging, node) == MW_LAYER_KEEPS)
+        const MwRematLevel level = mw_staging_remat(w.staging, node);
+        if (node->phase == MW_PHASE_FORWARD &&
+            (level == MW_LAYER_SELECTIVE || (level == MW_LAYER_KEEPS && cuts_all)))
             mw_vec_push(graph->arena, &nodes[node->origin.layer], n);
     }
     for (int i = 0; i < layers; i++)

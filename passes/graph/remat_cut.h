@@ -13,9 +13,12 @@
 #include "passes/compilation.h"
 
 /* Adds to `recomputed` [values], which holds those that are made again in any case, those of the
- * values with `may` [values] that are cheap and better made again: results of element-wise
- * operators with one large operand, and views of them. Values of layers that are recomputed as a
- * whole stay as they are. */
-void mw_remat_cut(const MwCompilation *compilation, const bool *may, bool *recomputed);
+ * values with `may` [values] that are better made again. In a selective layer the cut has as few
+ * bytes as there can be where all but results of products, convolutions, attention and gathers are
+ * made again. In other layers, if `cuts_all`, it goes by time: among results of element-wise
+ * operators with one large operand, and views of them, that no call of the backward takes. Values
+ * of layers that are recomputed as a whole stay as they are. */
+void mw_remat_cut(const MwCompilation *compilation, const bool *may, bool cuts_all,
+                  bool *recomputed);
 
 #endif

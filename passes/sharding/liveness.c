@@ -182,6 +182,8 @@ static void set_slots(const LivenessWalk *walk, int value)
     bool moves = walk->is_moving[value];
     life->from = from;
     life->to = to;
+    life->made = life->begin;
+    life->used = life->end;
     life->slots = 1;
     life->spans_tasks =
         flight && !is_stored && life->storage == MW_STORE_OWN &&

@@ -16,6 +16,7 @@ typedef enum {
 typedef struct {
     MwStoreKind storage;
     int64_t begin, end; /* live in [begin, end), views included */
+    int64_t made, used; /* the same if tasks of other micro-batches did not come between */
     MwPhase from, to;   /* phases of definition (for an input: of the first use) and last use */
     /* The value waits from one task of a micro-batch to another while tasks of other
      * micro-batches run. Its storage is then live at all times, with a slot for each micro-batch

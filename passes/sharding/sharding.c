@@ -104,60 +104,91 @@ static void find_bound(StageAttempt *attempt)
     MwArena *scratch = mw_arena_new();
     MwProblem problem = attempt->problem->problem;
     problem.usage_limit = MW_USAGE_UNLIMITED;
-    attempt->bound = mw_solve(scratch, &problem, &MW_SHARDING_QUICK).lower_bound;
+    const MwSolveOptions options = {.gap = 2 * MW_TUNED_LARGE_GAP, .quick = true};
+    attempt->bound = mw_solve(scratch, &problem, &options).lower_bound;
     mw_arena_free(&scratch);
 }
 
-/* The choice of an earlier stage that is alike, if it fits here and is good enough without a memory
- * limit: NULL if there is none such. It costs the same, and stages that are alike are many in a
- * long pipeline. */
-static MwSharding *reuse_stage(StageAttempt *attempt)
+/* The choice of the first earlier stage that is alike, where it fits here; else NULL. */
+static MwSharding *find_alike(StageAttempt *attempt)
 {
     const MwCompilation *compilation = attempt->compilation;
     for (int s = 0; s < attempt->stage; s++) {
         const MwSharding *other = compilation->stages[s].sharding;
-        if (!other || !mw_intra_problems_alike(other->problem, attempt->problem))
-            continue;
-        MwSharding *sharding =
-            mw_sharding_of_alike(attempt->arena, attempt->problem, other, attempt->memory_bytes);
-        if (!sharding)
-            return NULL;
-        find_bound(attempt);
-        sharding->solution.lower_bound = attempt->bound;
-        sharding->lower_bound_s = mw_seconds(attempt->bound);
-        const double excess = (double)(sharding->solution.cost - attempt->bound);
-        return excess <= MW_TUNED_LARGE_GAP * (double)sharding->solution.cost ? sharding : NULL;
+        if (other && mw_intra_problems_alike(other->problem, attempt->problem))
+            return mw_sharding_of_alike(attempt->arena, attempt->problem, other,
+                                        attempt->memory_bytes);
     }
     return NULL;
 }
 
+/* The choice of an alike stage, with a bound of this one; NULL: there is none that fits. It costs
+ * the same, and stages that are alike are many in a long pipeline. */
+static MwSharding *reuse_alike(StageAttempt *attempt)
+{
+    MwSharding *sharding = find_alike(attempt);
+    if (!sharding)
+        return NULL;
+    find_bound(attempt);
+    sharding->solution.lower_bound = attempt->bound;
+    sharding->lower_bound_s = mw_seconds(attempt->bound);
+    return sharding;
+}
+
+/* Whether a choice costs at most this share of its cost more than its lower bound. */
+static bool is_within(const MwSharding *sharding, double gap)
+{
+    const MwSolution *solution = &sharding->solution;
+    return (double)(solution->cost - solution->lower_bound) <= gap * (double)solution->cost;
+}
+
+/* Whether a solve found no choice, though there may be one, or one that is far from its bound. */
+static bool is_far(const MwShardingFit *fit)
+{
+    return fit->sharding ? !is_within(fit->sharding, MW_TUNED_FAR_GAP)
+                         : fit->needed_bytes > 0 || fit->solution.status == MW_SOLVED_UNKNOWN;
+}
+
+/* Solves the stage in a share of the time limit. Where that leaves it without a sharding, or far
+ * from its bound, solves it again until it is near, as the search for stages did; that ends by
+ * itself. */
+static MwShardingFit solve_in_share(StageAttempt *attempt, MwCost cutoff, double share)
+{
+    MwIntraProblem *problem = attempt->problem;
+    const MwSolveOptions options = {
+        .time_limit_s = share * attempt->time_limit_s,
+        .cutoff = cutoff,
+        .gap = problem->graph->nodes.count > MW_TUNED_LARGE_NODES ? MW_TUNED_LARGE_GAP : 0};
+    MwShardingFit fit = mw_sharding_fit(attempt->arena, problem, attempt->memory_bytes, options);
+    if (cutoff || !is_far(&fit))
+        return fit;
+    const MwProblem solved = problem->problem;
+    MwShardingFit near =
+        mw_sharding_fit(attempt->arena, problem, attempt->memory_bytes, MW_SHARDING_NEAR);
+    const double lower_bound_s = fmax(fit.lower_bound_s, near.lower_bound_s);
+    if (near.sharding && (!fit.sharding || near.solution.cost < fit.solution.cost))
+        fit = near;
+    else
+        problem->problem = solved; /* with the copies of that solution */
+    fit.lower_bound_s = lower_bound_s;
+    return fit;
+}
+
 /* The best sharding of the stage on the mesh; NULL if none is found that costs less than `cutoff`
- * (0: no cutoff). `share` of the time limit is for the mesh. If the exact solve finds none that
- * fits the memory, or none in its time, the quick solve is tried, because the search for stages
- * accepted the stage by a quick solve. That ends by itself. */
+ * (0: no cutoff). `share` of the time limit is for the mesh. */
 static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff, double share)
 {
-    MwArena *arena = attempt->arena;
-    MwIntraProblem *problem = attempt->problem;
-    MwSolveOptions quick = MW_SHARDING_QUICK;
-    MwSolveOptions options = {
-        .time_limit_s = share * attempt->time_limit_s,
-        .gap = problem->graph->nodes.count > MW_TUNED_LARGE_NODES ? MW_TUNED_LARGE_GAP : 0};
-    options.cutoff = quick.cutoff = cutoff;
-    MwSharding *reused = cutoff ? NULL : reuse_stage(attempt);
-    if (reused)
-        return reused;
-    MwShardingFit fit = mw_sharding_fit(arena, problem, attempt->memory_bytes, options);
-    MwShardingFit second = {0};
-    if (!fit.sharding && !cutoff &&
-        (fit.needed_bytes > 0 || fit.solution.status == MW_SOLVED_UNKNOWN))
-        second = mw_sharding_fit(arena, problem, attempt->memory_bytes, quick);
-    MwSharding *sharding = fit.sharding ? fit.sharding : second.sharding;
+    MwSharding *alike = cutoff ? NULL : reuse_alike(attempt);
+    if (alike && is_within(alike, MW_TUNED_LARGE_GAP))
+        return alike;
+    const MwShardingFit fit = solve_in_share(attempt, cutoff, share);
+    MwSharding *sharding = fit.sharding;
+    if (alike && (!sharding || alike->solution.cost < sharding->solution.cost))
+        sharding = reuse_alike(attempt); /* the problem has other copies now */
     if (sharding)
-        sharding->lower_bound_s =
-            fmax(fmax(fit.lower_bound_s, second.lower_bound_s), mw_seconds(attempt->bound));
+        sharding->lower_bound_s = fmax(fit.lower_bound_s, mw_seconds(attempt->bound));
     else
-        refuse(attempt, problem, &fit);
+        refuse(attempt, attempt->problem, &fit);
     return sharding;
 }
 

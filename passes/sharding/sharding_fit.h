@@ -13,8 +13,8 @@ typedef struct {
     double lower_bound_s; /* proven lower bound of a step within the whole memory */
 } MwShardingFit;
 
-/* Options for the solves within the search for stages. */
-#define MW_SHARDING_QUICK ((MwSolveOptions){.gap = 2 * MW_TUNED_LARGE_GAP, .quick = true})
+/* Options for a solve that ends by itself once its choice is not far from its bound. */
+#define MW_SHARDING_NEAR ((MwSolveOptions){.gap = MW_TUNED_FAR_GAP, .quick = true})
 
 /* The best sharding found whose peak is within `memory_bytes`; in `arena`. Afterwards the
  * problem has the copies that it was last solved with, and `memory_bytes` as its limit. */

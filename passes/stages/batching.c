@@ -69,8 +69,8 @@ bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *comp
     batching->compilation = compilation;
     batching->layer_count = batching->model->layer_count;
     batching->costs = mw_stage_costs_new(batching->model->arena, batching->model, known, threads);
-    for (MwRematLevel remat = 0; remat < MW_REMAT_LEVELS; remat++)
-        batching->whole[remat] = mw_stage_costs_whole(batching->costs, remat);
+    batching->quick = mw_stage_costs_whole(batching->costs, mw_least_remat(compilation));
+    batching->lean = mw_stage_costs_whole(batching->costs, mw_most_remat(compilation));
     return true;
 }
 
@@ -96,8 +96,7 @@ static bool is_enough(const MwStageBatching *batching, const MwStageCost *all, d
 
 bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes, int in_flight)
 {
-    const MwRematLevel most = mw_most_remat(batching->compilation);
-    return is_enough(batching, &batching->whole[most], memory_bytes, in_flight);
+    return is_enough(batching, &batching->lean, memory_bytes, in_flight);
 }
 
 /* Seconds of `rounds` rounds of micro-batches and the update, shared evenly by all devices. */
@@ -109,25 +108,22 @@ static double even_pipeline_s(const MwStageBatching *batching, const MwStageCost
 
 double mw_stage_batching_even_s(const MwStageBatching *batching)
 {
-    const MwRematLevel least = mw_least_remat(batching->compilation);
-    return even_pipeline_s(batching, &batching->whole[least], batching->micro_batches);
+    return even_pipeline_s(batching, &batching->quick, batching->micro_batches);
 }
 
 void mw_stage_batching_estimate(MwStageBatching *batching, double memory_bytes)
 {
-    const MwCompilation *compilation = batching->compilation;
+    const MwStageCost *const ways[] = {&batching->quick, &batching->lean};
     int devices = mw_cluster_devices(batching->compilation->cluster);
     int most = (int)mw_min(batching->layer_count, devices), count = batching->micro_batches;
     MwStageEstimate best = {INFINITY, INFINITY};
-    for (MwRematLevel remat = mw_least_remat(compilation); remat <= mw_most_remat(compilation);
-         remat++) {
-        const MwStageCost *all = &batching->whole[remat];
+    for (int i = 0; i < MW_COUNT(ways); i++)
         for (int stages = 2; stages <= most; stages++) {
-            if (!is_enough(batching, all, memory_bytes, (int)mw_min(stages, count)))
+            if (!is_enough(batching, ways[i], memory_bytes, (int)mw_min(stages, count)))
                 continue;
-            best.usual_s = fmin(best.usual_s, even_pipeline_s(batching, all, count + stages - 1));
-            best.least_s = fmin(best.least_s, even_pipeline_s(batching, all, count));
+            best.usual_s =
+                fmin(best.usual_s, even_pipeline_s(batching, ways[i], count + stages - 1));
+            best.least_s = fmin(best.least_s, even_pipeline_s(batching, ways[i], count));
         }
-    }
     batching->estimate = best;
 }

@@ -22,8 +22,8 @@ typedef struct {
     bool is_made;            /* the fields below are set */
     bool is_possible;        /* the batch can be cut into so many */
     int layer_count;         /* of the model */
-    /* the model on one device, all layers on one level of recomputation */
-    MwStageCost whole[MW_REMAT_LEVELS];
+    /* the model on one device, on the least and on the most level of recomputation */
+    MwStageCost quick, lean;
     MwStageEstimate estimate;         /* once asked for */
     MwStageModel *model;              /* NULL: not made, or freed again */
     MwStageCosts *costs;              /* in the model's arena */

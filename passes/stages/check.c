@@ -72,7 +72,7 @@ static void solve_stage(void *context, int index)
     const int i = check->wave[index];
     StageCheck *stage = &check->stages[i];
     const MwShardingFit fit =
-        mw_sharding_fit(stage->arena, stage->problem, limit_of(check, i), MW_SHARDING_QUICK);
+        mw_sharding_fit(stage->arena, stage->problem, limit_of(check, i), MW_SHARDING_NEAR);
     check->needed[i] = needed_bytes(&fit, limit_of(check, i));
     stage->sharding = fit.sharding;
     stage->is_done = true;

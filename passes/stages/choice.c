@@ -62,13 +62,13 @@ static MwStageCandidate candidate_of(const MwStageChoiceQuery *query, const MwSt
     bool splits = mw_pipeline_info(query->kind)->splits;
     double saved_bytes = splits ? fmax(cost->saved_bytes, cost->weight_bytes) : cost->saved_bytes;
     double chunks = query->chunks;
-    return (MwStageCandidate){.time = mw_picoseconds(chunks * mw_stage_cost_time_s(cost)),
-                              .weight_time = splits ? mw_picoseconds(cost->weight_s) : 0,
-                              .step_time = mw_picoseconds(chunks * cost->step_s),
-                              .kept_bytes = mw_whole_bytes(chunks * cost->kept_bytes),
-                              .saved_bytes =
-                                  mw_whole_bytes(chunks * (saved_bytes + cost->late_bytes)),
-                              .peak_bytes = mw_whole_bytes(cost->peak_bytes)};
+    return (MwStageCandidate){
+        .time = mw_picoseconds(chunks * mw_stage_cost_time_s(cost)),
+        .weight_time = splits ? mw_picoseconds(cost->weight_s) : 0,
+        .step_time = mw_picoseconds(chunks * cost->step_s),
+        .kept_bytes = mw_whole_bytes(chunks * cost->kept_bytes),
+        .saved_bytes = mw_whole_bytes(chunks * (saved_bytes + cost->late_bytes)),
+        .peak_bytes = mw_whole_bytes(mw_stage_cost_peak_bytes(cost, query->kind))};
 }
 
 static int devices_of(const ChoiceSearch *c, int submesh)

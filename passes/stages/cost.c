@@ -92,21 +92,78 @@ static void list_mesh_candidates(MwStageCosts *costs, MwArena *arena,
             .mesh = all.at[i], .is_sequential = cost_query->is_sequential, .remat = least};
 }
 
-/* Requests the samples of all meshes at price 0. */
-static void start_search(MwStageCosts *costs, const MwStageCostQuery *cost_query,
+static void start_search(MwStageCosts *costs, MwArena *arena, const MwStageCostQuery *cost_query,
                          CandidateSearch *search)
 {
     search->cost_query = cost_query;
     search->terms =
         mw_extrapolation_terms(costs->samples.extrapolation, cost_query->begin, cost_query->end);
-    list_mesh_candidates(costs, costs->arena, cost_query, search);
-    for (int i = 0; i < search->mesh_count; i++)
-        mw_stage_terms_request(&costs->samples, search->terms, &search->meshes[i], 0);
+    list_mesh_candidates(costs, arena, cost_query, search);
 }
 
 static double step_s(const MwStageCosts *costs, const MwStageCost *cost)
 {
     return costs->samples.model->micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
+}
+
+/* ---- Meshes ---- */
+
+/* The term that counts most often: of a run of equal layers, two of them. */
+static MwIntervalTerms main_term(const CandidateSearch *search)
+{
+    const MwIntervalTerms *terms = search->terms;
+    MwIntervalTerm *most = &terms->at[0];
+    for (int i = 1; i < terms->count; i++)
+        if (terms->at[i].weight > most->weight)
+            most = &terms->at[i];
+    return (MwIntervalTerms){.at = most, .count = 1};
+}
+
+/* Whether a mesh that costs `a` is of no use beside one that costs `b`. */
+static bool is_dominated(const MwStageCosts *costs, const MwStageCost *a, const MwStageCost *b)
+{
+    return step_s(costs, b) < (1 - MW_TUNED_MESH_MARGIN) * step_s(costs, a) &&
+           b->kept_bytes <= a->kept_bytes && b->saved_bytes <= a->saved_bytes &&
+           b->late_bytes <= a->late_bytes && b->weight_bytes <= a->weight_bytes &&
+           b->peak_bytes <= a->peak_bytes && b->joint_peak_bytes <= a->joint_peak_bytes;
+}
+
+/* Leaves out the meshes that are dominated by others on the layers of the main term, which are
+ * solved. Takes the square of the number of meshes. */
+static void drop_dominated(MwStageCosts *costs, CandidateSearch *search)
+{
+    MwArena *scratch = mw_arena_new();
+    const MwIntervalTerms main = main_term(search);
+    MwStageCost *of = MW_NEW(scratch, MwStageCost, search->mesh_count);
+    int solved = 0, kept = 0;
+    for (int i = 0; i < search->mesh_count; i++)
+        if (mw_stage_terms_sum(&costs->samples, &main, &search->meshes[i], 0, &of[solved]))
+            search->meshes[solved++] = search->meshes[i];
+    for (int i = 0; i < solved; i++) {
+        bool is_left_out = false;
+        for (int k = 0; k < solved && !is_left_out; k++)
+            is_left_out = is_dominated(costs, &of[i], &of[k]);
+        if (!is_left_out)
+            search->meshes[kept++] = search->meshes[i];
+    }
+    search->mesh_count = kept;
+    mw_arena_free(&scratch);
+}
+
+/* Requests the main terms of all meshes at price 0. */
+static void request_main_terms(MwStageCosts *costs, const CandidateSearch *search)
+{
+    const MwIntervalTerms main = main_term(search);
+    for (int i = 0; i < search->mesh_count; i++)
+        mw_stage_terms_request(&costs->samples, &main, &search->meshes[i], 0);
+}
+
+/* Requests the other terms of the meshes that are left. */
+static void request_all_terms(MwStageCosts *costs, CandidateSearch *search)
+{
+    drop_dominated(costs, search);
+    for (int i = 0; i < search->mesh_count; i++)
+        mw_stage_terms_request(&costs->samples, search->terms, &search->meshes[i], 0);
 }
 
 /* Bytes of a device, which holds all chunks of its mesh, with as many micro-batches in flight as
@@ -154,14 +211,21 @@ static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
     return best;
 }
 
-/* Requests samples at all prices, on all levels of recomputation. */
+/* The highest level of recomputation on which layers are solved at a price. Where memory is free,
+ * nobody recomputes: `least`. */
+static MwRematLevel most_remat_at(const MwStageCosts *costs, MwRematLevel least, int price)
+{
+    return price == 0 ? least : mw_most_remat(compilation_of(costs));
+}
+
+/* Requests samples at all prices and on all levels of recomputation there. */
 static void request_leaner(MwStageCosts *costs, const CandidateSearch *search,
                            const MwStageSample *mesh)
 {
     const MwCompilation *compilation = compilation_of(costs);
-    MwStageSample like = *mesh;
-    for (; like.remat <= mw_most_remat(compilation); like.remat++)
-        for (int price = 0; price < MW_MEMORY_PRICES; price++)
+    for (int price = 0; price < MW_MEMORY_PRICES; price++)
+        for (MwStageSample like = *mesh; like.remat <= most_remat_at(costs, mesh->remat, price);
+             like.remat++)
             mw_stage_terms_request(&costs->samples, search->terms, &like, price);
     if (mw_most_remat(compilation) > mesh->remat)
         mw_remat_gains_request(&costs->samples, search->cost_query->begin, search->cost_query->end,
@@ -219,7 +283,7 @@ static void list_leaner(MwStageCosts *costs, MwArena *scratch, const CandidateSe
         MwStageSample like = *mesh;
         if (mw_stage_terms_sum(&costs->samples, search->terms, mesh, price, &cost))
             mw_vec_push(costs->arena, list, cost);
-        for (like.remat = least + 1; like.remat <= most; like.remat++)
+        for (like.remat = least + 1; like.remat <= most_remat_at(costs, least, price); like.remat++)
             list_level(costs, search, &like, gains[like.remat], price, list);
     }
 }
@@ -282,9 +346,9 @@ static void **mark_of(MwStageCosts *costs, const MwStageCostQuery *cost_query)
 static bool are_leaner_solved(MwStageCosts *costs, const CandidateSearch *search,
                               const MwStageSample *mesh)
 {
-    MwStageSample like = *mesh;
-    for (; like.remat <= mw_most_remat(compilation_of(costs)); like.remat++)
-        for (int price = 0; price < MW_MEMORY_PRICES; price++)
+    for (int price = 0; price < MW_MEMORY_PRICES; price++)
+        for (MwStageSample like = *mesh; like.remat <= most_remat_at(costs, mesh->remat, price);
+             like.remat++)
             if (!mw_stage_terms_are_solved(&costs->samples, search->terms, &like, price))
                 return false;
     return true;
@@ -293,11 +357,14 @@ static bool are_leaner_solved(MwStageCosts *costs, const CandidateSearch *search
 /* Whether all samples are solved that the answer of a query depends on, but for single layers. */
 static bool is_solved(MwStageCosts *costs, MwArena *scratch, const MwStageCostQuery *cost_query)
 {
-    CandidateSearch search = {.cost_query = cost_query};
+    CandidateSearch search = {0};
     MwStageCost cost;
-    search.terms =
-        mw_extrapolation_terms(costs->samples.extrapolation, cost_query->begin, cost_query->end);
-    list_mesh_candidates(costs, scratch, cost_query, &search);
+    start_search(costs, scratch, cost_query, &search);
+    const MwIntervalTerms main = main_term(&search);
+    for (int i = 0; i < search.mesh_count; i++)
+        if (!mw_stage_terms_are_solved(&costs->samples, &main, &search.meshes[i], 0))
+            return false;
+    drop_dominated(costs, &search);
     for (int i = 0; i < search.mesh_count; i++)
         if (!mw_stage_terms_are_solved(&costs->samples, search.terms, &search.meshes[i], 0))
             return false;
@@ -323,8 +390,13 @@ bool mw_stage_costs_is_known(MwStageCosts *costs, const MwStageCostQuery *cost_q
 static void answer(MwStageCosts *costs, const MwStageCostQuery *const *cost_queries, int count)
 {
     CandidateSearch *search = MW_NEW(costs->arena, CandidateSearch, count);
+    for (int i = 0; i < count; i++) {
+        start_search(costs, costs->arena, cost_queries[i], &search[i]);
+        request_main_terms(costs, &search[i]);
+    }
+    mw_stage_sample_set_solve(&costs->samples);
     for (int i = 0; i < count; i++)
-        start_search(costs, cost_queries[i], &search[i]);
+        request_all_terms(costs, &search[i]);
     mw_stage_sample_set_solve(&costs->samples);
     for (int i = 0; i < count; i++)
         request_shortlist(costs, &search[i]);
@@ -380,15 +452,17 @@ MwStageCost mw_stage_costs_whole(MwStageCosts *costs, MwRematLevel remat)
 /* Solves the samples of all intervals on one device, all at once for the sake of threads. */
 static void solve_for_bounds(MwStageCosts *costs)
 {
-    MwStageSample like = {.mesh = {1, {1}}};
     const MwCompilation *compilation = compilation_of(costs);
+    const MwRematLevel levels[] = {mw_least_remat(compilation), mw_most_remat(compilation)};
+    MwStageSample like = {.mesh = {1, {1}}};
     for (int begin = 0; begin < costs->samples.model->layer_count; begin++)
         for (int end = begin + 1; end <= costs->samples.model->layer_count; end++)
-            for (like.remat = mw_least_remat(compilation); like.remat <= mw_most_remat(compilation);
-                 like.remat++)
+            for (int i = 0; i < MW_COUNT(levels); i++) {
+                like.remat = levels[i];
                 mw_stage_terms_request(
                     &costs->samples,
                     mw_extrapolation_terms(costs->samples.extrapolation, begin, end), &like, 0);
+            }
     mw_stage_sample_set_solve(&costs->samples);
     costs->one_device = MW_NEW(costs->arena, OneDevice, costs->samples.model->class_count + 1);
     costs->has_bounds = true;

@@ -183,9 +183,10 @@ static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule
             const int s = mw_pipeline_stage(schedule, mesh, chunk);
             MwLayoutStage *stage = &layout->stages[s];
             double held = held_bytes(layout, schedule, s);
-            stage->needed_bytes = held + stage->cost.peak_bytes;
+            const double own_peak = mw_stage_cost_peak_bytes(&stage->cost, layout->kind);
+            stage->needed_bytes = held + own_peak;
             bytes += held;
-            peak = fmax(peak, stage->cost.peak_bytes);
+            peak = fmax(peak, own_peak);
         }
         most = fmax(most, bytes + peak);
     }
@@ -195,7 +196,8 @@ static double needed_bytes(const MwStageLayout *layout, const MwPipelineSchedule
 double mw_stage_layout_bytes(const MwStageLayout *layout, const MwPipelineSchedule *schedule,
                              int stage)
 {
-    return held_bytes(layout, schedule, stage) + layout->stages[stage].cost.peak_bytes;
+    return held_bytes(layout, schedule, stage) +
+           mw_stage_cost_peak_bytes(&layout->stages[stage].cost, layout->kind);
 }
 
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout)

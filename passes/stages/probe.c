@@ -120,7 +120,7 @@ static double probe_s(const MwStageProbeQuery *query, const EvenPipeline *pipeli
             !mw_stage_costs_on(batching->costs, begin, begin + count, &mesh, ways[i].remat,
                                ways[i].price, &cost))
             continue;
-        const double bytes = cost.kept_bytes + cost.peak_bytes +
+        const double bytes = cost.kept_bytes + cost.joint_peak_bytes +
                              mw_min(m, pipeline->meshes) * (cost.saved_bytes + cost.late_bytes);
         step_s = rounds_of(m, pipeline->meshes) * mw_stage_cost_time_s(&cost) + cost.step_s;
         step_s *= fmax(1, bytes / query->memory_bytes);

@@ -4,10 +4,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* The level of the price of memory at which gains are estimated: the lowest at which layers that
+ * recompute are solved. */
+enum { PRICE = 1 };
+
 /* Bytes of a micro-batch that a sample holds between tasks. */
 static double bytes_between_tasks(const MwStageSample *sample)
 {
-    const MwStageCost *cost = &sample->cost[0];
+    const MwStageCost *cost = &sample->cost[PRICE];
     double bytes = cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
     return sample->is_sequential ? bytes + cost->peak_bytes : bytes;
 }
@@ -24,10 +28,10 @@ static MwRematGain gain_of(MwStageSampleSet *set, int layer, const MwStageSample
 {
     const MwStageSample *keeps = single_layer(set, layer, *like, level - 1);
     const MwStageSample *recomputing = single_layer(set, layer, *like, level);
-    if (!keeps->possible[0] || !recomputing->possible[0])
+    if (!keeps->possible[PRICE] || !recomputing->possible[PRICE])
         return (MwRematGain){.layer = layer};
     double time_s =
-        mw_stage_cost_time_s(&recomputing->cost[0]) - mw_stage_cost_time_s(&keeps->cost[0]);
+        mw_stage_cost_time_s(&recomputing->cost[PRICE]) - mw_stage_cost_time_s(&keeps->cost[PRICE]);
     double bytes = bytes_between_tasks(keeps) - bytes_between_tasks(recomputing);
     return (MwRematGain){layer, fmax(0, bytes), fmax(0, time_s)};
 }
@@ -61,7 +65,7 @@ void mw_remat_gains_request(MwStageSampleSet *set, int begin, int end, const MwS
 {
     for (int l = begin; l < end; l++)
         for (MwRematLevel level = 0; level < MW_REMAT_LEVELS; level++)
-            mw_stage_sample_request(set, single_layer(set, l, *like, level), 0);
+            mw_stage_sample_request(set, single_layer(set, l, *like, level), PRICE);
 }
 
 static double interpolate(double none, double all, double share)
@@ -69,8 +73,13 @@ static double interpolate(double none, double all, double share)
     return none + share * (all - none);
 }
 
-/* The peak is not interpolated: a task of a layer that recomputes needs what it needs where all
- * do. */
+/* A peak is not interpolated, unless it holds what is saved, too: a task of a layer that recomputes
+ * needs what it needs where all do. */
+static double peak_of(double none, double all, double share, bool is_sequential)
+{
+    return is_sequential ? interpolate(none, all, share) : fmax(none, all);
+}
+
 MwStageCost mw_remat_mix(const MwStageCost *none, const MwStageCost *all, const MwRematGain *gains,
                          int count, bool is_sequential)
 {
@@ -98,7 +107,8 @@ MwStageCost mw_remat_mix(const MwStageCost *none, const MwStageCost *all, const 
         .saved_bytes = interpolate(none->saved_bytes, all->saved_bytes, of_bytes),
         .late_bytes = interpolate(none->late_bytes, all->late_bytes, of_bytes),
         .weight_bytes = interpolate(none->weight_bytes, all->weight_bytes, of_bytes),
-        .peak_bytes = is_sequential ? interpolate(none->peak_bytes, all->peak_bytes, of_bytes)
-                                    : fmax(none->peak_bytes, all->peak_bytes),
+        .peak_bytes = peak_of(none->peak_bytes, all->peak_bytes, of_bytes, is_sequential),
+        .joint_peak_bytes =
+            peak_of(none->joint_peak_bytes, all->joint_peak_bytes, of_bytes, is_sequential),
     };
 }

@@ -125,6 +125,39 @@ static void measure_time(const SampleSolve *s, const int *choice, MwStageCost *c
     cost->host_s = host_s;
 }
 
+/* Adds to usage [nodes + 1] what a node stores for gradients of weights, as changes, while it is
+ * used: from what it makes first until the last use of any. */
+static void add_joint(const SampleSolve *s, int n, double bytes, double *usage)
+{
+    const MwNode *node = &s->intra->graph->nodes.at[n];
+    int64_t begin = n, end = n + 1;
+    for (int v = node->first_result; v < node->first_result + node->result_count; v++)
+        end = mw_max(end, s->lives[v].used);
+    usage[begin] += bytes;
+    usage[end] -= bytes;
+}
+
+/* Sets the peaks: what is used beyond what is held between tasks. */
+static void measure_peaks(const SampleSolve *s, const int *choice, MwStageCost *cost)
+{
+    const int nodes = s->intra->graph->nodes.count;
+    const MwSharding sharding = {.problem = s->intra, .choice = (int *)choice};
+    const int64_t *usage = mw_sharding_usage(s->arena, &sharding);
+    double *joint = MW_NEW(s->arena, double, nodes + 1), joint_bytes = 0;
+    for (int n = 0; n < nodes; n++)
+        if (s->intra->problem.nodes[n].usage && lifetime_of(s, n) == SAVED_FOR_WEIGHTS)
+            add_joint(s, n, (double)s->intra->problem.nodes[n].usage[choice[n]] / slots_of(s, n),
+                      joint);
+    const double held =
+        cost->kept_bytes + cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
+    for (int n = 0; n < nodes; n++) {
+        joint_bytes += joint[n];
+        cost->peak_bytes = fmax(cost->peak_bytes, (double)usage[n] - held);
+        cost->joint_peak_bytes =
+            fmax(cost->joint_peak_bytes, (double)usage[n] - held + joint_bytes);
+    }
+}
+
 /* Sums the usages by lifetime; the rest of the peak is peak_bytes. */
 static void measure_memory(const SampleSolve *s, int *choice, MwStageCost *cost)
 {
@@ -144,9 +177,7 @@ static void measure_memory(const SampleSolve *s, int *choice, MwStageCost *cost)
     cost->saved_bytes = bytes[SAVED];
     cost->late_bytes = bytes[SAVED_LATE];
     cost->weight_bytes = bytes[SAVED_FOR_WEIGHTS];
-    MwSharding sharding = {.problem = s->intra, .choice = choice};
-    double held_bytes = bytes[KEPT] + bytes[SAVED] + bytes[SAVED_LATE] + bytes[SAVED_FOR_WEIGHTS];
-    cost->peak_bytes = fmax(0, (double)mw_sharding_peak(&sharding) - held_bytes);
+    measure_peaks(s, choice, cost);
 }
 
 /* Entries of all cost tables, and NODE_ENTRIES for each node. */

@@ -35,7 +35,16 @@ typedef struct {
     double late_bytes;   /* of each micro-batch, from forward to the gradients of weights */
     double weight_bytes; /* of each micro-batch, from backward to the gradients of weights */
     double peak_bytes;   /* in addition to all of these, while a task runs */
+    /* the same, in addition to all but `weight_bytes`, where gradients of weights are computed in
+     * the task of the backward */
+    double joint_peak_bytes;
 } MwStageCost;
+
+/* Bytes in addition to those between tasks while a task of a schedule runs. */
+static inline double mw_stage_cost_peak_bytes(const MwStageCost *cost, MwPipelineKind kind)
+{
+    return mw_pipeline_info(kind)->splits ? cost->peak_bytes : cost->joint_peak_bytes;
+}
 
 /* Seconds of the tasks of one micro-batch. */
 static inline double mw_stage_cost_time_s(const MwStageCost *cost)

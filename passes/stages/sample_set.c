@@ -57,6 +57,12 @@ void mw_stage_sample_set_solve(MwStageSampleSet *set)
 
 /* ---- Extrapolation ---- */
 
+/* Adds the peak of a sample: where it holds what is saved, too, it adds up. */
+static void add_peak(const MwStageSample *like, double weight, double bytes, double *sum)
+{
+    *sum = like->is_sequential ? *sum + weight * bytes : fmax(*sum, bytes);
+}
+
 bool mw_stage_terms_sum(MwStageSampleSet *set, const MwIntervalTerms *terms,
                         const MwStageSample *like, int price, MwStageCost *sum)
 {
@@ -77,13 +83,13 @@ bool mw_stage_terms_sum(MwStageSampleSet *set, const MwIntervalTerms *terms,
         sum->saved_bytes += weight * cost->saved_bytes;
         sum->late_bytes += weight * cost->late_bytes;
         sum->weight_bytes += weight * cost->weight_bytes;
-        sum->peak_bytes = like->is_sequential ? sum->peak_bytes + weight * cost->peak_bytes
-                                              : fmax(sum->peak_bytes, cost->peak_bytes);
+        add_peak(like, weight, cost->peak_bytes, &sum->peak_bytes);
+        add_peak(like, weight, cost->joint_peak_bytes, &sum->joint_peak_bytes);
     }
-    double *const parts[] = {&sum->forward_s,   &sum->backward_s, &sum->weight_s,
-                             &sum->step_s,      &sum->host_s,     &sum->kept_bytes,
-                             &sum->saved_bytes, &sum->late_bytes, &sum->weight_bytes,
-                             &sum->peak_bytes};
+    double *const parts[] = {&sum->forward_s,   &sum->backward_s,      &sum->weight_s,
+                             &sum->step_s,      &sum->host_s,          &sum->kept_bytes,
+                             &sum->saved_bytes, &sum->late_bytes,      &sum->weight_bytes,
+                             &sum->peak_bytes,  &sum->joint_peak_bytes};
     for (int i = 0; i < MW_COUNT(parts); i++)
         *parts[i] = fmax(0, *parts[i]);
     return true;

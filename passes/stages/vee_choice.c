@@ -43,12 +43,12 @@ static int class_of(const VeeSearch *v, int begin, int end)
 static MwVeeCandidate candidate_of(const VeeSearch *v, const MwStageCost *cost)
 {
     const double step_s = mw_stage_cost_step_s(cost, v->query->model->micro_batches);
-    return (MwVeeCandidate){.time = mw_picoseconds(step_s),
-                            .kept_bytes = mw_whole_bytes(cost->kept_bytes),
-                            .live_bytes = {mw_whole_bytes(cost->saved_bytes),
-                                           mw_whole_bytes(cost->late_bytes),
-                                           mw_whole_bytes(cost->weight_bytes)},
-                            .peak_bytes = mw_whole_bytes(cost->peak_bytes)};
+    return (MwVeeCandidate){
+        .time = mw_picoseconds(step_s),
+        .kept_bytes = mw_whole_bytes(cost->kept_bytes),
+        .live_bytes = {mw_whole_bytes(cost->saved_bytes), mw_whole_bytes(cost->late_bytes),
+                       mw_whole_bytes(cost->weight_bytes)},
+        .peak_bytes = mw_whole_bytes(mw_stage_cost_peak_bytes(cost, v->query->kind))};
 }
 
 /* The lower bound of an interval, whatever its memory. It assumes that smaller operands gain at

@@ -267,6 +267,7 @@ static const MwPlanField stage_fields[] = {
     FIELD("first_layer", count, first_layer),
     FIELD("layers", count, layer_count),
     FIELD("remat_layers", count, remat_layers),
+    FIELD("selective_layers", count, selective_layers),
     FIELD("forward_s", number, forward_s),
     FIELD("backward_s", number, backward_s),
     FIELD("weight_s", number, weight_s),

@@ -15,7 +15,7 @@
 #include "base/tensor.h"
 #include "base/text.h"
 
-enum { MW_PLAN_VERSION = 8, MW_BUFFER_ALIGNMENT = 64 };
+enum { MW_PLAN_VERSION = 9, MW_BUFFER_ALIGNMENT = 64 };
 
 /* A range of the arena, or of the memory of the host, whose offsets follow those of the arena
  * (mw_host_begin). A buffer is storage, not a value: an in-place kernel reads and writes the
@@ -351,7 +351,9 @@ typedef struct {
 typedef struct {
     int mesh;
     int first_layer, layer_count; /* layers of the model, numbered from 0 */
-    int remat_layers;             /* number of its layers that are recomputed in the backward */
+    /* numbers of its layers that are recomputed in the backward, and of those of which only what is
+     * no result of a product, a convolution or attention is */
+    int remat_layers, selective_layers;
     double forward_s, backward_s; /* for one micro-batch */
     /* gradients of weights for one micro-batch, where they run apart from the backward; else 0 */
     double weight_s;

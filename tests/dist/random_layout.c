@@ -107,12 +107,13 @@ void random_layout_print(MwText *text, const MwStaging *staging)
     for (int s = 0; s < staging->stage_count; s++) {
         const MwSubmesh *mesh = &staging->meshes[mw_staging_mesh(staging, s)];
         char shape[MW_MESH_TEXT_BYTES];
-        int layers = 0, again = 0;
+        int layers = 0, levels[MW_REMAT_LEVELS] = {0};
         for (int l = 0; l < staging->layer_count; l++) {
             layers += staging->layer_stage[l] == s;
-            again += staging->layer_stage[l] == s && staging->layer_remat[l];
+            levels[staging->layer_remat[l]] += staging->layer_stage[l] == s;
         }
-        mw_text_printf(text, ", %d layers (%d recomputed) on %s at %d", layers, again,
+        mw_text_printf(text, ", %d layers (%d recomputed, %d selectively) on %s at %d", layers,
+                       levels[MW_LAYER_RECOMPUTES], levels[MW_LAYER_SELECTIVE],
                        mw_mesh_text(&mesh->shape, shape), mesh->first_device);
     }
 }

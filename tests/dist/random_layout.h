@@ -12,7 +12,8 @@
  * computed again. `*random` is the state of random_next. */
 void random_layout(MwCompilation *compilation, uint64_t *random);
 
-/* "1f1b, 4 micro-batches, 3 layers (1 recomputed) on 2x1 at 2, ...": of every stage. */
+/* "1f1b, 4 micro-batches, 3 layers (1 recomputed, 2 selectively) on 2x1 at 2, ...": of every
+ * stage. */
 void random_layout_print(MwText *text, const MwStaging *staging);
 
 #endif

@@ -219,7 +219,7 @@ START_TEST(equal_layers_nearly_fill_the_memory)
     c.options = (MwCompileOptions){.stages = 1, .micro_batches = 1, .remat = MW_REMAT_NONE};
     ck_assert(mw_mesh_parse("2x2", &c.options.mesh));
     MwIntraProblem *problem = layered_problem(&c, diags);
-    const MwSolveOptions quick = MW_SHARDING_QUICK;
+    const MwSolveOptions quick = {.gap = 2 * MW_TUNED_LARGE_GAP, .quick = true};
     const MwLeastPeak least = mw_least_peak(arena, &problem->problem, &quick);
     ck_assert_ptr_nonnull(least.choice);
     for (int i = 0; i < MW_COUNT(factors); i += CASE_STRIDE) {

@@ -108,7 +108,7 @@ END_TEST
 static const struct {
     const char *from, *to, *message;
 } wrong[] = {
-    {"meshwright plan 8", "meshwright plan 9", "p.plan:1:17: error: this plan is of version 9"},
+    {"meshwright plan 9", "meshwright plan 10", "p.plan:1:17: error: this plan is of version 10"},
     {"meshwright", "meshlight", "p.plan:1:1: error: this is no meshwright plan"},
     {"ranks=2", "ranks=-2", "'ranks' should be a whole number from 0"},
     {"ranks=2", "ranks=4294967298", "'ranks' should be a whole number from 0"},

@@ -69,10 +69,28 @@ static int count_phase(const TestModel *model, MwPhase phase)
 START_TEST(recomputation_gives_the_same_numbers)
 {
     TestModel kept = compiled(_i, MW_REMAT_NONE, MW_PIPELINE_1F1B);
+    TestModel selective = compiled(_i, MW_REMAT_SELECTIVE, MW_PIPELINE_1F1B);
     TestModel again = compiled(_i, MW_REMAT_ALL, MW_PIPELINE_1F1B);
-    ck_assert_int_gt(count_phase(&again, MW_PHASE_BACKWARD), count_phase(&kept, MW_PHASE_BACKWARD));
+    const int least = count_phase(&kept, MW_PHASE_BACKWARD);
+    ck_assert_int_gt(count_phase(&selective, MW_PHASE_BACKWARD), least);
+    ck_assert_int_gt(count_phase(&again, MW_PHASE_BACKWARD), least);
+    check_same(&kept, &selective);
     check_same(&kept, &again);
     test_model_free(&again);
+    test_model_free(&selective);
+    test_model_free(&kept);
+}
+END_TEST
+
+/* Also where gradients of weights are apart: these take what the backward made again. */
+START_TEST(a_split_backward_recomputes_selectively)
+{
+    TestModel kept = compiled(_i, MW_REMAT_NONE, MW_PIPELINE_ZB_H1);
+    TestModel selective = compiled(_i, MW_REMAT_SELECTIVE, MW_PIPELINE_ZB_H1);
+    ck_assert_int_gt(count_phase(&selective, MW_PHASE_BACKWARD),
+                     count_phase(&kept, MW_PHASE_BACKWARD));
+    check_same(&kept, &selective);
+    test_model_free(&selective);
     test_model_free(&kept);
 }
 END_TEST
@@ -130,7 +148,8 @@ static int count_taken(const TestModel *model, int64_t elements)
 
 static const struct {
     const char *body;
-    int taken, kept; /* values as large as x that the backward takes; with `--remat none` */
+    /* values as large as x that the backward takes; with `--remat none`; `selective` */
+    int taken, kept, selective;
 } chains[] = {
     /* The first convolution and the relu, which the filters' gradients take. Else the distance from
      * the mean, and it over the deviation, in place of the first. */
@@ -138,16 +157,20 @@ static const struct {
      "  weight g: f32[1, 1, 4, 4] = normal(0.5)\n"
      "  y = relu(batch_norm(conv(x, f)) * s)\n"
      "  train mean(conv(y, g) ** 2) with sgd(lr = 0.1)\n",
-     3, 4},
+     3, 4, 2},
     /* The product; else what the sigmoid gives, too. */
     {"  y = conv(x, f)\n"
      "  train mean(exp(sigmoid(2 * y) * 3)) with sgd(lr = 0.1)\n",
-     1, 2},
+     1, 2, 1},
     /* What a sum of two values gives is kept, though both are there for the filter's gradient. */
     {"  y = conv(x, f)\n"
      "  z = conv(y, f)\n"
      "  train mean(sigmoid(y + z)) + mean(conv(z, f)) with sgd(lr = 0.1)\n",
-     3, 3},
+     3, 3, 2},
+    /* The sum of two products is half of what they are, and all else follows from it. */
+    {"  y = exp(conv(x, f) + conv(x * x, f))\n"
+     "  train mean(y * sigmoid(y)) with sgd(lr = 0.1)\n",
+     2, 3, 1},
 };
 
 /* What a chain of element-wise operators makes of what the backward has is not kept. */
@@ -160,18 +183,23 @@ START_TEST(chains_are_made_again)
                                        "  weight f: f32[1, 1, 4, 4] = normal(0.5)\n"
                                        "%s}\n",
                                        chains[_i].body);
-    const MwCompileOptions usually = {.stages = 1, .layers = 1},
-                           none = {.stages = 1, .layers = 1, .remat = MW_REMAT_NONE};
-    TestModel kept = test_model_compile(text, &none, MW_PASS_remat);
-    TestModel usual = test_model_compile(text, &usually, MW_PASS_remat);
-    ck_assert(kept.ok && usual.ok);
-    interpreter_step(kept.run);
-    interpreter_step(usual.run);
-    check_same(&kept, &usual);
-    ck_assert_int_eq(count_taken(&kept, 8 * 6 * 6 * 4), chains[_i].kept);
-    ck_assert_int_eq(count_taken(&usual, 8 * 6 * 6 * 4), chains[_i].taken);
-    test_model_free(&usual);
-    test_model_free(&kept);
+    const struct {
+        MwRemat remat;
+        int taken;
+    } ways[] = {{MW_REMAT_NONE, chains[_i].kept},
+                {MW_REMAT_SEARCH, chains[_i].taken},
+                {MW_REMAT_SELECTIVE, chains[_i].selective}};
+    TestModel models_of[MW_COUNT(ways)];
+    for (int i = 0; i < MW_COUNT(ways); i++) {
+        const MwCompileOptions options = {.stages = 1, .layers = 1, .remat = ways[i].remat};
+        models_of[i] = test_model_compile(text, &options, MW_PASS_remat);
+        ck_assert(models_of[i].ok);
+        interpreter_step(models_of[i].run);
+        check_same(&models_of[0], &models_of[i]);
+        ck_assert_int_eq(count_taken(&models_of[i], 8 * 6 * 6 * 4), ways[i].taken);
+    }
+    for (int i = 0; i < MW_COUNT(ways); i++)
+        test_model_free(&models_of[i]);
     mw_arena_free(&arena);
 }
 END_TEST
@@ -214,12 +242,12 @@ START_TEST(norms_that_are_stored_are_kept)
 }
 END_TEST
 
-/* The backward then takes nothing of the forward but what crosses between layers. */
-START_TEST(recomputation_keeps_borders_only)
+/* Checks that the backward takes nothing of the forward but what crosses between layers and, where
+ * layers are selective, results of what is much work. */
+static void check_taken(const TestModel *model, bool is_selective)
 {
-    TestModel again = compiled(_i, MW_REMAT_ALL, MW_PIPELINE_1F1B);
-    const MwGraph *graph = again.compilation.graph;
-    bool *crosses = MW_NEW(again.arena, bool, graph->values.count);
+    const MwGraph *graph = model->compilation.graph;
+    bool *crosses = MW_NEW(model->arena, bool, graph->values.count);
     for (int n = 0; n < graph->nodes.count; n++)
         for (int k = 0; k < graph->nodes.at[n].operand_count; k++) {
             MwValueId operand = graph->nodes.at[n].operands[k];
@@ -231,11 +259,30 @@ START_TEST(recomputation_keeps_borders_only)
         for (int k = 0; k < graph->nodes.at[n].operand_count; k++) {
             MwValueId operand = graph->nodes.at[n].operands[k];
             const MwNode *maker = mw_value_node(graph, operand);
+            const MwLowering lowering = mw_op_info(maker->op)->lowering;
+            const bool is_work = lowering == MW_LOWER_CONTRACT || lowering == MW_LOWER_LIBRARY ||
+                                 lowering == MW_LOWER_GATHER || lowering == MW_LOWER_VIEW;
             if (graph->nodes.at[n].phase == MW_PHASE_BACKWARD && maker->phase == MW_PHASE_FORWARD &&
-                mw_op_info(maker->op)->lowering != MW_LOWER_SOURCE)
-                ck_assert_msg(crosses[operand.index], "%s", mw_value(graph, operand)->name);
+                lowering != MW_LOWER_SOURCE)
+                ck_assert_msg(crosses[operand.index] || (is_selective && is_work), "%s",
+                              mw_value(graph, operand)->name);
         }
+}
+
+START_TEST(recomputation_keeps_borders_only)
+{
+    TestModel again = compiled(_i, MW_REMAT_ALL, MW_PIPELINE_1F1B);
+    check_taken(&again, false);
     test_model_free(&again);
+}
+END_TEST
+
+/* But for sums of several of these, which are kept where they are the fewer bytes. */
+START_TEST(selective_layers_keep_results_of_work)
+{
+    TestModel selective = compiled(_i, MW_REMAT_SELECTIVE, MW_PIPELINE_1F1B);
+    check_taken(&selective, true);
+    test_model_free(&selective);
 }
 END_TEST
 
@@ -287,7 +334,9 @@ int main(void)
     tcase_add_test(tests, norms_that_are_stored_are_kept);
     tcase_add_loop_test(tests, chains_are_made_again, 0, MW_COUNT(chains));
     tcase_add_test(tests, casts_to_f32_are_made_again);
+    tcase_add_loop_test(tests, a_split_backward_recomputes_selectively, 0, CASES);
     tcase_add_loop_test(tests, recomputation_keeps_borders_only, 0, CASES);
+    tcase_add_loop_test(tests, selective_layers_keep_results_of_work, 0, CASES);
     tcase_add_loop_test(tests, a_split_backward_gives_the_same_numbers, 0, CASES);
     tcase_add_loop_test(tests, products_are_parted_by_what_they_give, 0, CASES);
     return run_suite(suite);

@@ -61,6 +61,8 @@ static void diff_stage(MwDifferences *to, const MwInspectStage *a, const MwInspe
                  mw_inspect_range(to->arena, a->plan->first_layer, a->plan->layer_count),
                  mw_inspect_range(to->arena, b->plan->first_layer, b->plan->layer_count));
     mw_diff_count(to, "recomputed layers", a->plan->remat_layers, b->plan->remat_layers);
+    mw_diff_count(to, "selectively recomputed layers", a->plan->selective_layers,
+                  b->plan->selective_layers);
     mw_diff_count(to, "mesh", a->plan->mesh, b->plan->mesh);
     mw_diff_seconds(to, "forward", a->plan->forward_s, b->plan->forward_s);
     mw_diff_seconds(to, "backward", a->plan->backward_s, b->plan->backward_s);

@@ -30,10 +30,13 @@ static void print_head(MwText *text, const MwInspectPipeline *p)
 
 static const char *layers_text(MwArena *arena, const MwPlanStage *stage)
 {
-    const char *layers = mw_inspect_range(arena, stage->first_layer, stage->layer_count);
-    return stage->remat_layers
-               ? mw_arena_printf(arena, "%s (%d recomputed)", layers, stage->remat_layers)
-               : layers;
+    MwText text = {.arena = arena};
+    mw_text_add(&text, mw_inspect_range(arena, stage->first_layer, stage->layer_count));
+    if (stage->remat_layers)
+        mw_text_printf(&text, " (%d recomputed)", stage->remat_layers);
+    if (stage->selective_layers)
+        mw_text_printf(&text, " (%d selectively)", stage->selective_layers);
+    return text.at;
 }
 
 static void print_times(MwText *text, const MwInspectPipeline *p, MwInspectView view)

@@ -66,6 +66,7 @@ static void add_ways(MwSession *session, Ways *ways, const MwVariantResult *plan
         add_option(session, ways, "states and weights on the host", "--offload", "weights");
     }
     add_option(session, ways, "nothing recomputed", "--remat", "none");
+    add_option(session, ways, "all but products recomputed", "--remat", "selective");
     add_option(session, ways, "all layers recomputed", "--remat", "all");
     if (precision != MW_F32)
         add_option(session, ways, "products in f32", "--precision", "f32");
