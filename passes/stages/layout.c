@@ -152,20 +152,22 @@ double mw_stage_layout_memory_share(const MwStageLayout *layout, int stage)
 {
     const int meshes = mw_stage_layout_meshes(layout);
     const int mesh = mw_pipeline_mesh_of(layout->kind, meshes, stage);
+    double held = 0, peak = 0;
+    for (int s = 0; s < layout->stage_count; s++) {
+        if (mw_pipeline_mesh_of(layout->kind, meshes, s) != mesh)
+            continue;
+        const double own_peak = mw_stage_cost_peak_bytes(&layout->stages[s].cost, layout->kind);
+        held += layout->stages[s].needed_bytes - own_peak;
+        peak = fmax(peak, own_peak);
+    }
     const int chunks = mw_pipeline_chunks_of(layout->kind, meshes, layout->chunks, mesh);
-    if (mw_pipeline_info(layout->kind)->placement != MW_PLACE_VEE)
-        return 1.0 / chunks;
-    double bytes = 0;
-    for (int s = 0; s < layout->stage_count; s++)
-        if (mw_pipeline_mesh_of(layout->kind, meshes, s) == mesh)
-            bytes += layout->stages[s].needed_bytes;
-    return bytes > 0 ? layout->stages[stage].needed_bytes / bytes : 1.0 / chunks;
+    return held + peak > 0 ? layout->stages[stage].needed_bytes / (held + peak) : 1.0 / chunks;
 }
 
-/* [stages] the parts of the memory; NULL if they are equal. */
+/* [stages] the parts of the memory; NULL: all of it. */
 static const double *memory_shares(MwArena *arena, const MwStageLayout *layout)
 {
-    if (mw_pipeline_info(layout->kind)->placement != MW_PLACE_VEE)
+    if (mw_stage_layout_meshes(layout) == layout->stage_count)
         return NULL;
     double *shares = MW_NEW(arena, double, layout->stage_count);
     for (int s = 0; s < layout->stage_count; s++)

@@ -42,9 +42,9 @@ double mw_stage_transfer_s(const MwCluster *cluster, const MwTensor *tensor, MwS
  * memory of the layout. */
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout);
 
-/* The part of the memory of its mesh that a stage may use. The chunks of a mesh are alike, and have
- * equal parts; where stages go down the meshes and up again, the first chunk has more micro-batches
- * in flight than the second, and each has the part that it needs of what both need. */
+/* The part of the memory of its mesh that a stage may use: what it needs of what all chunks need.
+ * What is used while a task runs is in the part of each chunk, and chunks share it, so that parts
+ * add up to more than 1. */
 double mw_stage_layout_memory_share(const MwStageLayout *layout, int stage);
 
 /* The staging of the layout for the passes after `stages`, in `arena` and without alternatives.
