@@ -49,8 +49,8 @@ typedef struct {
     /* the same of attention of a type without figures of its own; empty: half the rate of
      * products */
     MwCurve attention_flops, attention_grad_flops;
-    /* FLOP/s of convolutions, and of their gradients by the image and by the filter, by the FLOPs of
-     * one window; empty: those of products */
+    /* FLOP/s of convolutions, and of their gradients by the image and by the filter, by the FLOPs
+     * of one window; empty: those of products */
     MwCurve conv_flops, conv_transpose_flops, conv_filter_grad_flops;
     double
         vector_flops;  /* FLOP/s of element-wise f32 arithmetic, as `flops` of ir/ops.def counts */

@@ -22,7 +22,11 @@ enum {
     ATTENTION_TOKENS = 2 << 10,    /* tokens of one attention, in all its sequences */
     LARGEST_ATTENTION = 1 << 10,   /* tokens of its longest sequence */
     HEADS = 4,
-    HEAD_WIDTH = 64,   /* elements of a head */
+    HEAD_WIDTH = 64, /* elements of a head */
+    CONV_BATCH = 8,  /* images of a convolution */
+    CONV_SIDE = 16,  /* points of an image in both of its dimensions */
+    CONV_WINDOW = 3, /* those of a window */
+    MOST_CHANNELS = 256,
     STEP = 4,          /* factor from one size to the next */
     MOST_REPEATS = 64, /* instructions of one probe */
 };
@@ -177,6 +181,39 @@ static void add_attention(Builder *builder, int64_t tokens)
     add_probe(builder, probe, &backward, 2.5 * estimate_s);
 }
 
+/* A convolution of as many features as channels, in which each point of the image has a window. */
+static void add_conv(Builder *builder, MwProbeKind kind, MwRoutine routine, int64_t channels)
+{
+    MwPlanInstr instr =
+        new_instr(builder, MW_INSTR_ROUTINE, (int)routine, (int[]){X, Y, Z}, "rrw", 3);
+    MwPlanArg args[MW_CONV_ARGS] = {0};
+    args[MW_WINDOW_TYPE].i = args[MW_CONV_FILTER_TYPE].i = MW_F32;
+    args[MW_WINDOW_BATCH].i = CONV_BATCH;
+    args[MW_WINDOW_CHANNELS].i = args[MW_CONV_FEATURES].i = channels;
+    args[MW_CONV_GROUPS].i = 1;
+    for (int d = 0; d < MW_WINDOW_DIMS; d++) {
+        args[MW_WINDOW_IN + d].i = args[MW_WINDOW_OUT + d].i = d ? CONV_SIDE : 1;
+        args[MW_WINDOW_SIZE + d].i = d ? CONV_WINDOW : 1;
+        args[MW_WINDOW_STRIDE + d].i = args[MW_WINDOW_DILATION + d].i = 1;
+        args[MW_WINDOW_BEFORE + d].i = d ? CONV_WINDOW / 2 : 0;
+    }
+    set_args(builder, &instr, args, MW_CONV_ARGS);
+    const MwProbe probe = {.kind = kind,
+                           .m = CONV_BATCH * CONV_SIDE * CONV_SIDE,
+                           .n = CONV_WINDOW * CONV_WINDOW * channels,
+                           .k = channels};
+    add_probe(builder, probe, &instr, 2.0 * (double)(probe.m * probe.n * probe.k) / 5e10);
+}
+
+static void add_convs(Builder *builder)
+{
+    for (int64_t channels = STEP; channels <= MOST_CHANNELS; channels *= STEP) {
+        add_conv(builder, MW_PROBE_CONV, MW_ROUTINE_CONV, channels);
+        add_conv(builder, MW_PROBE_CONV_TRANSPOSE, MW_ROUTINE_CONV_TRANSPOSE, channels);
+        add_conv(builder, MW_PROBE_CONV_FILTER_GRAD, MW_ROUTINE_CONV_FILTER_GRAD, channels);
+    }
+}
+
 static void add_collective(Builder *builder, MwCollective collective, int ways, int64_t bytes)
 {
     MwPlanInstr instr =
@@ -263,6 +300,7 @@ static void add_work(Builder *builder)
         add_kernel(builder, MW_PROBE_STREAM, 0, elements);
     for (int64_t tokens = LARGEST_ATTENTION / 16; tokens <= LARGEST_ATTENTION; tokens *= 2)
         add_attention(builder, tokens);
+    add_convs(builder);
     add_products(builder, MW_F32);
     add_products(builder, MW_BF16);
 }
