@@ -55,6 +55,9 @@ typedef struct {
      * and k elements each. */
     double m, n, k, batch;
     double windows; /* of a convolution: points of its result, without channels */
+    /* of a stream: which of its FLOPs sum up elements of rows, and the elements of a row; 0: none,
+     * or not known */
+    double row_flops, columns;
     /* seconds that the bytes take, where it is known when they were used before; 0: not known */
     double memory_s;
 } MwWork;

@@ -12,7 +12,8 @@
  * multiplication and writes after its last. For 42 products on an H100 (bench/published --only
  * xla), predicted over measured has a geometric mean of 1.01 so, and of 0.88 with the greater of
  * both. Arithmetic is
- *   stream     flops / vector_flops
+ *   stream     flops / vector_flops, but sums of rows at rate(elements of a row), if measured: a
+ *              short row leaves most of a vector idle, and each is added up at its end
  *   product    flops / rate(m, n, k). The measured rates are interpolated linearly in the
  *              logarithms of m, n and k, so that a power law between two sizes is exact. Below
  *              the least size a product costs as much as one of that size (tiles are padded);
@@ -149,13 +150,21 @@ static double attention_s(const MwDeviceModel *device, const MwWork *work)
     return 2 * products_s(device, work) * (work->flops / product_flops);
 }
 
+static double stream_s(const MwDeviceModel *device, const MwWork *work)
+{
+    if (!device->row_sum_flops.count || work->row_flops == 0)
+        return work->flops / device->vector_flops;
+    return (work->flops - work->row_flops) / device->vector_flops +
+           work->row_flops / mw_curve_value(&device->row_sum_flops, work->columns);
+}
+
 static double arithmetic_s(const MwDeviceModel *device, const MwWork *work)
 {
     switch (work->kind) {
     case MW_WORK_NONE:
         return 0;
     case MW_WORK_STREAM:
-        return work->flops / device->vector_flops;
+        return stream_s(device, work);
     case MW_WORK_GEMM:
         return products_s(device, work);
     case MW_WORK_CONV:

@@ -78,7 +78,9 @@ static bool emit_kernel(MwEmitter *e, int u, MwPlanInstr *out)
         .args = call->args,
         .arg_count = call->arg_count,
         .operator_index = -1};
-    const MwWork work = stream_work(e->units->units.at[u].on_host, call->flops, call->bytes);
+    MwWork work = stream_work(e->units->units.at[u].on_host, call->flops, call->bytes);
+    work.row_flops = call->rows.flops;
+    work.columns = call->rows.columns;
     set_work(e, out, &work);
     return true;
 }

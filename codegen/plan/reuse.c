@@ -51,6 +51,16 @@ static void note(MwReuse *reuse, const MwPlanInstr *instr, double bytes)
             mw_accesses_write(reuse->accesses, instr->operands[k].buffer, number);
 }
 
+double mw_reuse_bytes(const MwReuse *reuse)
+{
+    return reuse->used;
+}
+
+void mw_reuse_repeat(MwReuse *reuse, double since_bytes, int64_t runs)
+{
+    reuse->used += (double)(runs - 1) * (reuse->used - since_bytes);
+}
+
 /* What is known of an operand is its buffer; of all together, how many bytes of them are used. */
 double mw_reuse_s(MwReuse *reuse, const MwCostModel *model, const MwPlanInstr *instr, double bytes)
 {

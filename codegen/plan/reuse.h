@@ -5,8 +5,8 @@
  * twice, but never more than the arena has.
  *
  * The instructions of a stage are gone through once, program after program. What none of them used
- * before was used in the step before, an arena ago. One run stands for all runs of a loop, and
- * one micro-batch for all. */
+ * before was used in the step before, an arena ago. The first run stands for all runs of a loop,
+ * and one micro-batch for all. */
 #ifndef MW_CODEGEN_PLAN_REUSE_H
 #define MW_CODEGEN_PLAN_REUSE_H
 
@@ -22,5 +22,11 @@ MwReuse *mw_reuse_new(MwArena *arena, const MwPlanBuffer *buffers, int buffer_co
 /* Notes that `instr` uses its operands, `bytes` of them in one run. Returns the seconds that these
  * take; 0 if the model has one bandwidth for all. */
 double mw_reuse_s(MwReuse *reuse, const MwCostModel *model, const MwPlanInstr *instr, double bytes);
+
+/* Bytes that all instructions so far have used. */
+double mw_reuse_bytes(const MwReuse *reuse);
+
+/* Notes that the instructions since then, a loop, run so often. */
+void mw_reuse_repeat(MwReuse *reuse, double since_bytes, int64_t runs);
 
 #endif

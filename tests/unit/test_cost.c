@@ -18,7 +18,7 @@ static MwCluster test_cluster(const char *backend)
     static MwCurvePoint near = {1, 100e9}, far = {1, 25e9};
     static MwCurvePoint attention[] = {{1e6, 10e9}, {1e8, 40e9}};
     static MwCurvePoint of_bf16 = {1, 50e9}, conv[] = {{1e4, 10e9}, {1e6, 40e9}};
-    static MwCurvePoint transpose = {1, 5e9};
+    static MwCurvePoint transpose = {1, 5e9}, sums[] = {{1, 1e8}, {100, 1e10}};
     static double sizes[] = {16, 64}, rates[] = {1e9, 2e9, 2e9, 4e9, 2e9, 4e9, 4e9, 8e9};
     return (MwCluster){
         .name = "test",
@@ -36,6 +36,7 @@ static MwCluster test_cluster(const char *backend)
                    .attention_flops = {attention, MW_COUNT(attention)},
                    .conv_flops = {conv, MW_COUNT(conv)},
                    .conv_transpose_flops = {&transpose, 1},
+                   .row_sum_flops = {sums, MW_COUNT(sums)},
                    .vector_flops = 1e10,
                    .launch_s = 1e-6,
                    .units = 100},
@@ -270,6 +271,11 @@ START_TEST(work_costs_what_the_formulas_say)
         /* From where the bytes are, if that is known. */
         {{MW_WORK_STREAM, MW_F32, .flops = 1, .bytes = 5e5, .memory_s = 7e-5}, 1e-6 + 7e-5},
         {{MW_WORK_STREAM, MW_F32, .flops = 1e6, .bytes = 5e5, .memory_s = 7e-5}, 1e-6 + 1e-4},
+        /* Sums of rows have a rate of their own, by the elements of a row. */
+        {{MW_WORK_STREAM, MW_F32, .flops = 1e6, .row_flops = 4e5, .columns = 10},
+         1e-6 + 6e5 / 1e10 + 4e5 / 1e9},
+        {{MW_WORK_STREAM, MW_F32, .flops = 1e6, .row_flops = 1e6, .columns = 1e4},
+         1e-6 + 1e6 / 1e10},
         /* Products: on the table, between its sizes, padded below, held above. */
         {{MW_WORK_GEMM, MW_F32, .m = 64, .n = 64, .k = 16, .batch = 1}, 1e-6 + 131072 / 4e9},
         {{MW_WORK_GEMM, MW_F32, .m = 32, .n = 32, .k = 16, .batch = 1}, 1e-6 + 32768 / 2e9},

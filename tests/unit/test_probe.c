@@ -60,6 +60,9 @@ static double cost_s(const MwCostModel *model, const MwProbe *probe)
         return mw_cost_work_s(model, &(MwWork){MW_WORK_STREAM, .flops = m, .bytes = 12 * m});
     case MW_PROBE_VECTOR:
         return mw_cost_work_s(model, &(MwWork){MW_WORK_STREAM, .flops = m * n, .bytes = 8 * m});
+    case MW_PROBE_ROW_SUM:
+        return mw_cost_work_s(
+            model, &(MwWork){MW_WORK_STREAM, .flops = m * n, .row_flops = m * n, .columns = n});
     case MW_PROBE_LAUNCH:
         return model->cluster->device.launch_s;
     case MW_PROBE_ATTENTION:
@@ -95,6 +98,7 @@ static void check_time(const MwCostModel *model, const MwProbe *probe, double to
 static MwCurvePoint bandwidth[] = {{1e5, 200e9}, {1e6, 100e9}, {1e8, 20e9}};
 static MwCurvePoint attention[] = {{1e6, 40e9}, {1e8, 80e9}};
 static MwCurvePoint convs[] = {{1e3, 30e9}, {1e5, 200e9}, {1e6, 150e9}};
+static MwCurvePoint sums[] = {{1, 1e8}, {1e3, 2e10}};
 static MwCurvePoint bus = {1, 5e9};
 
 static MwCluster machine(int ranks)
@@ -112,6 +116,7 @@ static MwCluster machine(int ranks)
                                   .conv_flops = {convs, 3},
                                   .conv_transpose_flops = {convs + 1, 2},
                                   .conv_filter_grad_flops = {convs, 2},
+                                  .row_sum_flops = {sums, 2},
                                   .vector_flops = 50e9,
                                   .launch_s = 100e-9},
                        .node_link = {.latency_s = 1e-6, .bandwidth = {&bus, 1}}};
@@ -167,7 +172,7 @@ START_TEST(noise_does_not_make_more_work_quicker)
     found.device.gemm[MW_F32] = (MwGemm){0};
     found.device.bandwidth = found.device.attention_flops = found.device.attention_grad_flops =
         found.device.conv_flops = found.device.conv_transpose_flops =
-            found.device.conv_filter_grad_flops = (MwCurve){0};
+            found.device.conv_filter_grad_flops = found.device.row_sum_flops = (MwCurve){0};
     mw_probe_fill(&found, &probes);
     MwText text = {.arena = arena};
     mw_cluster_print(&text, &found);

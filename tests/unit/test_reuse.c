@@ -58,6 +58,11 @@ START_TEST(memory_comes_from_as_far_as_was_used_since)
     check(run(&f, LARGE, LARGE, 300), 300 * arena_bytes);
     check(run(&f, LARGE, LARGE, 300), 300 * 300.0);
     check(run(&f, A, LARGE, 600), 300 * 3600.0 + 300 * 300.0);
+    /* After a loop, all its runs count. */
+    const double before = mw_reuse_bytes(f.reuse);
+    run(&f, OVER_B, OVER_B, 100);
+    mw_reuse_repeat(f.reuse, before, 50);
+    check(run(&f, OVER_B, OVER_B, 500), 500 * 5000.0);
     /* No more than there is. */
     for (int i = 0; i < 5; i++)
         run(&f, LARGE, LARGE, 100000);

@@ -17,6 +17,7 @@ typedef enum {
     MW_PROBE_PRODUCT,        /* matrix product of [m, k] and [k, n] in `type` */
     MW_PROBE_STREAM,         /* sum of two arrays of m elements */
     MW_PROBE_VECTOR,         /* function of m elements, of n FLOPs each as ir/ops.def counts them */
+    MW_PROBE_ROW_SUM,        /* sums of m rows of n elements */
     MW_PROBE_LAUNCH,         /* kernel that does next to nothing */
     MW_PROBE_ATTENTION,      /* causal attention: m heads of n queries and keys of k elements */
     MW_PROBE_ATTENTION_GRAD, /* the gradient of such an attention */

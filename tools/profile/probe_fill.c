@@ -134,6 +134,10 @@ static void fill_work(MwArena *arena, MwCluster *cluster, const MwProbe *probe)
         add_point(arena, &device->bandwidth, bytes, bytes / work_s(cluster, probe));
         return;
     }
+    case MW_PROBE_ROW_SUM:
+        add_point(arena, &device->row_sum_flops, (double)probe->n,
+                  (double)(probe->m * probe->n) / work_s(cluster, probe));
+        return;
     case MW_PROBE_ATTENTION:
     case MW_PROBE_ATTENTION_GRAD: {
         MwCurve *curve = probe->kind == MW_PROBE_ATTENTION ? &device->attention_flops
