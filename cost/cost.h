@@ -33,6 +33,11 @@ typedef enum {
     /* element-wise work, reductions, rows, moves: arithmetic overlaps memory traffic */
     MW_WORK_STREAM,
     MW_WORK_GEMM,
+    /* convolutions and their gradients by the image and by the filter: products, unless the device
+     * has curves for them */
+    MW_WORK_CONV,
+    MW_WORK_CONV_TRANSPOSE,
+    MW_WORK_CONV_FILTER_GRAD,
     MW_WORK_ATTENTION,
     MW_WORK_ATTENTION_GRAD,
     MW_WORK_HOST_COPY, /* a copy between a device and the host */
@@ -49,10 +54,27 @@ typedef struct {
     /* `batch` products of [m, k] by [k, n]. For attention, `batch` heads of m queries, n keys
      * and k elements each. */
     double m, n, k, batch;
+    double windows; /* of a convolution: points of its result, without channels */
+    /* of a stream: which of its FLOPs sum up elements of rows, and the elements of a row; 0: none,
+     * or not known */
+    double row_flops, columns;
+    /* seconds that the bytes take, where it is known when they were used before; 0: not known */
+    double memory_s;
 } MwWork;
+
+/* Whether it has the shape of a product. */
+static inline bool mw_work_is_product(MwWorkKind kind)
+{
+    return kind == MW_WORK_GEMM || kind == MW_WORK_CONV || kind == MW_WORK_CONV_TRANSPOSE ||
+           kind == MW_WORK_CONV_FILTER_GRAD;
+}
 
 /* Seconds of `work` on one device. */
 double mw_cost_work_s(const MwCostModel *model, const MwWork *work);
+
+/* Seconds to read and write `bytes` that were used before as `distance` bytes were used since
+ * then. */
+double mw_cost_memory_s(const MwCostModel *model, double bytes, double distance);
 
 /* Seconds of a collective along one axis, by the fastest known algorithm; 0 along an axis of one
  * device. `bytes` are per device, of the larger of operand and result: the whole for all_reduce,

@@ -13,7 +13,7 @@ static double node_flops(MwArena *scratch, const MwGraph *graph, MwNodeId id, Mw
         ways[f] = 1;
     const MwWork work = mw_cost_node_work(graph, id, &rule, ways);
     *type = work.type;
-    return work.kind == MW_WORK_GEMM || work.kind == MW_WORK_ATTENTION ||
+    return mw_work_is_product(work.kind) || work.kind == MW_WORK_ATTENTION ||
                    work.kind == MW_WORK_ATTENTION_GRAD
                ? work.flops
                : 0;

@@ -56,6 +56,13 @@ static double local_bytes(const WorkQuery *query, const MwTensor *tensor, const 
     return bytes;
 }
 
+static double local_dim(const WorkQuery *query, const MwTensor *tensor, const MwFactorMap *map,
+                        int d)
+{
+    double size = (double)tensor->dim[d];
+    return map->factor[d] >= 0 ? size / query->ways[map->factor[d]] : size;
+}
+
 /* Points of the loop space on one device. */
 static double local_points(const WorkQuery *query)
 {
@@ -131,6 +138,35 @@ static void work_product(const WorkQuery *query, MwWork *work)
     }
 }
 
+/* A convolution. `y` is the operand or result that has a point for each window, and its features
+ * last. */
+static void work_windows(const WorkQuery *query, MwWorkKind kind, const MwTensor *y,
+                         const MwFactorMap *map, MwWork *work)
+{
+    work_product(query, work);
+    work->kind = kind;
+    work->windows = 1;
+    for (int d = 0; d < y->rank - 1; d++)
+        work->windows *= local_dim(query, y, map, d);
+}
+
+static void work_conv(const WorkQuery *query, MwWork *work)
+{
+    work_windows(query, MW_WORK_CONV, result_tensor(query, 0), &query->rule->results[0], work);
+}
+
+static void work_conv_transpose(const WorkQuery *query, MwWork *work)
+{
+    work_windows(query, MW_WORK_CONV_TRANSPOSE, operand_tensor(query, 0), &query->rule->operands[0],
+                 work);
+}
+
+static void work_conv_filter_grad(const WorkQuery *query, MwWork *work)
+{
+    work_windows(query, MW_WORK_CONV_FILTER_GRAD, operand_tensor(query, 1),
+                 &query->rule->operands[1], work);
+}
+
 /* A stream of elements has no shape. */
 static void work_stream(const WorkQuery *query, MwWork *work)
 {
@@ -142,13 +178,6 @@ static void work_host_copy(const WorkQuery *query, MwWork *work)
 {
     work->kind = MW_WORK_HOST_COPY;
     work->bytes = operand_bytes(query, 0);
-}
-
-static double local_dim(const WorkQuery *query, const MwTensor *tensor, const MwFactorMap *map,
-                        int d)
-{
-    double size = (double)tensor->dim[d];
-    return map->factor[d] >= 0 ? size / query->ways[map->factor[d]] : size;
 }
 
 /* The share of its keys that the queries of a device attend to with a causal mask. The device with

@@ -4,12 +4,16 @@
  *
  * Work on one device takes launch + max(arithmetic, bytes / bandwidth(bytes)), the roofline
  * model (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009). Bandwidth depends on the
- * bytes touched, because small working sets stay in a cache. Products without a table of measured
+ * bytes used between two uses of the same, because small working sets stay in a cache: those of
+ * the work itself, where what runs around it is not known. Rates of products and convolutions that
+ * were measured have the traffic of a working set of their own size in them; what it takes longer
+ * from further away is added. Products without a table of measured
  * rates take the root of the sum of both squares instead, because a tile reads before its first
  * multiplication and writes after its last. For 42 products on an H100 (bench/published --only
  * xla), predicted over measured has a geometric mean of 1.01 so, and of 0.88 with the greater of
  * both. Arithmetic is
- *   stream     flops / vector_flops
+ *   stream     flops / vector_flops, but sums of rows at rate(elements of a row), if measured: a
+ *              short row leaves most of a vector idle, and each is added up at its end
  *   product    flops / rate(m, n, k). The measured rates are interpolated linearly in the
  *              logarithms of m, n and k, so that a power law between two sizes is exact. Below
  *              the least size a product costs as much as one of that size (tiles are padded);
@@ -18,6 +22,7 @@
  *              * units / rate (NVIDIA, Matrix Multiplication Background User's Guide, "Tile
  *              Quantization" and "Wave Quantization"). Where tiles are fewer than units, units
  *              share the k of a tile evenly (Osama et al.: Stream-K, PPoPP 2023)
+ *   convolution  flops / rate(flops of one window); without a curve, those of a product
  *   attention  flops / rate(flops of one head); without a curve, half the rate of products of
  *              that shape (Dao: FlashAttention-2, 2023, section 4.1 measures 50-73 % of peak
  *              forward, up to 63 % backward, where products reach 80-90 %)
@@ -125,6 +130,13 @@ static double products_s(const MwDeviceModel *device, const MwWork *work)
     return tiles_s(device, gemm, work);
 }
 
+/* By the curve of the device; as a product without one. */
+static double conv_s(const MwDeviceModel *device, const MwCurve *curve, const MwWork *work)
+{
+    return curve->count ? work->flops / mw_curve_value(curve, work->flops / work->windows)
+                        : products_s(device, work);
+}
+
 static double attention_s(const MwDeviceModel *device, const MwWork *work)
 {
     const MwGemm *gemm = gemm_of(device, work->type);
@@ -138,15 +150,29 @@ static double attention_s(const MwDeviceModel *device, const MwWork *work)
     return 2 * products_s(device, work) * (work->flops / product_flops);
 }
 
+static double stream_s(const MwDeviceModel *device, const MwWork *work)
+{
+    if (!device->row_sum_flops.count || work->row_flops == 0)
+        return work->flops / device->vector_flops;
+    return (work->flops - work->row_flops) / device->vector_flops +
+           work->row_flops / mw_curve_value(&device->row_sum_flops, work->columns);
+}
+
 static double arithmetic_s(const MwDeviceModel *device, const MwWork *work)
 {
     switch (work->kind) {
     case MW_WORK_NONE:
         return 0;
     case MW_WORK_STREAM:
-        return work->flops / device->vector_flops;
+        return stream_s(device, work);
     case MW_WORK_GEMM:
         return products_s(device, work);
+    case MW_WORK_CONV:
+        return conv_s(device, &device->conv_flops, work);
+    case MW_WORK_CONV_TRANSPOSE:
+        return conv_s(device, &device->conv_transpose_flops, work);
+    case MW_WORK_CONV_FILTER_GRAD:
+        return conv_s(device, &device->conv_filter_grad_flops, work);
     case MW_WORK_ATTENTION:
     case MW_WORK_ATTENTION_GRAD:
         return attention_s(device, work);
@@ -167,6 +193,35 @@ static double host_s(const MwCluster *cluster, const MwWork *work)
                      work->bytes * cluster->devices_per_node / host->update_bytes_per_s;
 }
 
+double mw_cost_memory_s(const MwCostModel *model, double bytes, double distance)
+{
+    return bytes / mw_curve_value(&model->cluster->device.bandwidth, distance);
+}
+
+/* Whether the seconds of arithmetic were measured with the operands that it reads, and thus have
+ * their traffic in them. */
+static bool has_traffic(const MwDeviceModel *device, const MwWork *work)
+{
+    switch (work->kind) {
+    case MW_WORK_GEMM:
+        return gemm_of(device, work->type)->sizes.count;
+    case MW_WORK_CONV:
+        return device->conv_flops.count || gemm_of(device, work->type)->sizes.count;
+    case MW_WORK_CONV_TRANSPOSE:
+        return device->conv_transpose_flops.count || gemm_of(device, work->type)->sizes.count;
+    case MW_WORK_CONV_FILTER_GRAD:
+        return device->conv_filter_grad_flops.count || gemm_of(device, work->type)->sizes.count;
+    case MW_WORK_NONE:
+    case MW_WORK_STREAM:
+    case MW_WORK_ATTENTION:
+    case MW_WORK_ATTENTION_GRAD:
+    case MW_WORK_HOST_COPY:
+    case MW_WORK_HOST:
+        return false;
+    }
+    MW_UNREACHABLE();
+}
+
 double mw_cost_work_s(const MwCostModel *model, const MwWork *work)
 {
     const MwDeviceModel *device = &model->cluster->device;
@@ -174,8 +229,11 @@ double mw_cost_work_s(const MwCostModel *model, const MwWork *work)
         return 0;
     if (work->kind == MW_WORK_HOST_COPY || work->kind == MW_WORK_HOST)
         return host_s(model->cluster, work);
-    const double memory_s = work->bytes / mw_curve_value(&device->bandwidth, work->bytes);
-    const bool in_part = work->kind == MW_WORK_GEMM && !gemm_of(device, work->type)->sizes.count;
+    const double near_s = mw_cost_memory_s(model, work->bytes, work->bytes);
+    const double memory_s = work->memory_s > 0 ? work->memory_s : near_s;
     const double compute_s = arithmetic_s(device, work);
-    return device->launch_s + (in_part ? hypot(compute_s, memory_s) : fmax(compute_s, memory_s));
+    if (has_traffic(device, work))
+        return device->launch_s + fmax(compute_s, near_s) + fmax(memory_s - near_s, 0);
+    return device->launch_s + (mw_work_is_product(work->kind) ? hypot(compute_s, memory_s)
+                                                              : fmax(compute_s, memory_s));
 }

@@ -49,10 +49,14 @@ typedef struct {
     /* the same of attention of a type without figures of its own; empty: half the rate of
      * products */
     MwCurve attention_flops, attention_grad_flops;
+    /* FLOP/s of convolutions, and of their gradients by the image and by the filter, by the FLOPs
+     * of one window; empty: those of products */
+    MwCurve conv_flops, conv_transpose_flops, conv_filter_grad_flops;
     double
-        vector_flops;  /* FLOP/s of element-wise f32 arithmetic, as `flops` of ir/ops.def counts */
-    double launch_s;   /* fixed cost of one kernel, seconds */
-    double capability; /* compute capability of a GPU, such as 8.0; 0: not known */
+        vector_flops; /* FLOP/s of element-wise f32 arithmetic, as `flops` of ir/ops.def counts */
+    MwCurve row_sum_flops; /* FLOP/s of sums of rows, by their elements; empty: vector_flops */
+    double launch_s;       /* fixed cost of one kernel, seconds */
+    double capability;     /* compute capability of a GPU, such as 8.0; 0: not known */
     /* processors (SMs) that each compute one tile of a product at a time; 0: one */
     int units;
     double usd_per_h; /* price of a device for an hour; 0: not known, or that of nodes has it */

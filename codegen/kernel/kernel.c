@@ -233,6 +233,25 @@ double mw_kernel_flops(const MwKernelDef *kernel)
     return flops;
 }
 
+MwKernelRows mw_kernel_rows(const MwKernelDef *kernel)
+{
+    MwKernelRows rows = {0};
+    double most = 0;
+    for (int n = 0; n < kernel->nests.count; n++) {
+        const MwNest *nest = &kernel->nests.at[n];
+        double flops = 0;
+        for (int i = 0; i < nest->instrs.count; i++)
+            if (mw_instr_reduces_row(&nest->instrs.at[i]))
+                flops += (double)space_points(&nest->space);
+        rows.flops += flops;
+        if (flops > most) {
+            most = flops;
+            rows.columns = (double)mw_space_columns(&nest->space);
+        }
+    }
+    return rows;
+}
+
 /* The number of distinct elements that an access touches, if no two points with different
  * indices share one. */
 static double elements_touched(const MwNest *nest, const MwKernelInstr *instr)

@@ -202,4 +202,12 @@ const char *mw_scalar_name(MwScalar type); /* "f32" */
 double mw_kernel_flops(const MwKernelDef *kernel);
 double mw_kernel_bytes(const MwKernelDef *kernel);
 
+/* What of the operations is sums and maxima of rows. */
+typedef struct {
+    double flops;
+    double columns; /* of a row; those of the nest with most such operations */
+} MwKernelRows;
+
+MwKernelRows mw_kernel_rows(const MwKernelDef *kernel);
+
 #endif

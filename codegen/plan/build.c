@@ -105,7 +105,9 @@ static void build_programs(const Builder *b, MwStageBuilder *s, int first_operat
                          .storage = &s->storage,
                          .calls = s->calls,
                          .model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh),
-                         .pool = b->pool};
+                         .pool = b->pool,
+                         .reuse = mw_reuse_new(b->work, s->mesh->buffers, s->mesh->buffer_count,
+                                               s->mesh->arena_bytes)};
     for (int phase = 0; phase < MW_PHASE_UPDATE; phase++) {
         MwPlanProgram *made = &s->mesh->programs[s->mesh->program_count];
         made->name = program_name(s, (MwPhase)phase);

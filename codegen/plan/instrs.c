@@ -47,7 +47,9 @@ static MwPlanInstr new_instr(MwEmitter *e, MwInstrKind kind, int target, int ope
 /* Predicts the instruction's time from its work. */
 static void set_work(const MwEmitter *e, MwPlanInstr *instr, const MwWork *work)
 {
-    instr->time_s = mw_cost_work_s(&e->model, work);
+    MwWork placed = *work;
+    placed.memory_s = mw_reuse_s(e->reuse, &e->model, instr, work->bytes);
+    instr->time_s = mw_cost_work_s(&e->model, &placed);
     instr->has_work = true;
     instr->flops = work->flops;
     instr->work_bytes = work->bytes;
@@ -76,7 +78,9 @@ static bool emit_kernel(MwEmitter *e, int u, MwPlanInstr *out)
         .args = call->args,
         .arg_count = call->arg_count,
         .operator_index = -1};
-    const MwWork work = stream_work(e->units->units.at[u].on_host, call->flops, call->bytes);
+    MwWork work = stream_work(e->units->units.at[u].on_host, call->flops, call->bytes);
+    work.row_flops = call->rows.flops;
+    work.columns = call->rows.columns;
     set_work(e, out, &work);
     return true;
 }
@@ -224,6 +228,8 @@ static MwPlanInstr emit_collective(MwEmitter *e, const MwNode *node)
         MW_ASSERT(mw_combine_parse(combine->text, &instr.combine));
     MW_ASSERT(mw_tensor_elements(result) <= instr.count * e->model.mesh.size[instr.axis]);
     instr.time_s = mw_predict_collective_s(&e->model, &instr);
+    mw_reuse_s(e->reuse, &e->model, &instr,
+               (double)(mw_tensor_bytes(source) + mw_tensor_bytes(result)));
     return instr;
 }
 

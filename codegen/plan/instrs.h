@@ -4,6 +4,7 @@
 #define MW_CODEGEN_PLAN_INSTRS_H
 
 #include "codegen/plan/kernel_pool.h"
+#include "codegen/plan/reuse.h"
 #include "codegen/plan/storage.h"
 #include "cost/cost.h"
 
@@ -16,6 +17,7 @@ typedef struct {
     const MwKernelCall *calls; /* [units] of those that are kernels */
     MwCostModel model;         /* of the mesh: predicts how long each instruction takes */
     MwKernelPool *pool;
+    MwReuse *reuse; /* of the instructions so far */
 } MwEmitter;
 
 /* The instruction of a unit, but for operator_index; false if there is nothing to do. The target of

@@ -106,7 +106,8 @@ MwKernelCall mw_kernel_pool_call(MwKernelPool *pool, const MwKernelDef *kernel, 
         .args = mw_arena_dup(pool->arena, kernel->args.at, sizeof(MwPlanArg) * (size_t)args),
         .arg_count = args,
         .flops = mw_kernel_flops(kernel),
-        .bytes = mw_kernel_bytes(kernel)};
+        .bytes = mw_kernel_bytes(kernel),
+        .rows = mw_kernel_rows(kernel)};
     for (int i = 0; i < operands; i++)
         call.operands[i] =
             (MwPlanOperand){kernel->operands.at[i].buffer, access_of(&kernel->operands.at[i])};

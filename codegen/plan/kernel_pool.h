@@ -23,6 +23,7 @@ typedef struct {
     MwPlanArg *args;
     int operand_count, arg_count;
     double flops, bytes; /* for the cost model */
+    MwKernelRows rows;
 } MwKernelCall;
 
 typedef struct {

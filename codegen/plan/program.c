@@ -64,11 +64,12 @@ static void emit_next_copies(const MwStageBuilder *s, MwEmitter *emitter, int lo
     }
 }
 
-/* Ends the loop whose instructions begin with `first`. */
-static void end_loop(const MwStageBuilder *s, MwEmitter *emitter, int loop, int first,
+/* Ends the loop whose instructions begin with `first`, after `used` bytes (mw_reuse_bytes). */
+static void end_loop(const MwStageBuilder *s, MwEmitter *emitter, int loop, int first, double used,
                      MwPlanProgram *program)
 {
     emit_next_copies(s, emitter, loop, program);
+    mw_reuse_repeat(emitter->reuse, used, s->legal->loops.at[loop].steps);
     if (program->instr_count > first)
         program->loops[program->loop_count++] =
             (MwPlanLoop){first, program->instr_count - first, (int)s->legal->loops.at[loop].steps};
@@ -95,12 +96,15 @@ void mw_stage_builder_program(const MwStageBuilder *s, MwEmitter *emitter, int f
     int begin = s->order.begin[phase], end = s->order.begin[phase + 1], loop_begin = 0;
     program->instrs =
         MW_NEW(s->arena, MwPlanInstr, end - begin + count_copies(s, phase) + count_next_copies(s));
+    double loop_used = 0;
     program->loops = MW_NEW(s->arena, MwPlanLoop, s->legal->loops.count);
     for (int p = begin; p < end; p++) {
         const int unit = s->order.unit[p], loop = s->units->units.at[unit].loop;
         MwPlanInstr instr;
-        if (loop >= 0 && p == s->order.loops[loop].first)
+        if (loop >= 0 && p == s->order.loops[loop].first) {
             loop_begin = program->instr_count;
+            loop_used = mw_reuse_bytes(emitter->reuse);
+        }
         if (mw_instr_of_unit(emitter, unit, &instr)) {
             mw_plan_report_instr(s->arena, s->stage, s->legal, &s->units->units.at[unit],
                                  first_operator, &instr);
@@ -108,7 +112,7 @@ void mw_stage_builder_program(const MwStageBuilder *s, MwEmitter *emitter, int f
         }
         join_bucket(s, emitter, p, program);
         if (loop >= 0 && p == s->order.loops[loop].last)
-            end_loop(s, emitter, loop, loop_begin, program);
+            end_loop(s, emitter, loop, loop_begin, loop_used, program);
     }
     emit_copies(s, emitter, phase, program);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A product is prepared at its first call and kept for the process: an entry for each distinct set
- * of arguments, of which a plan has at most as many as it has calls. What oneDNN works in is memory
+ * of arguments, of which a plan has at most as many as it has calls. Where oneDNN has no quick
+ * kernel for the batches as they lie, it multiplies one after the other. What it works in is memory
  * outside the arena of the plan. */
 #include "runtime/cpu/product.h"
 
@@ -25,6 +26,7 @@ struct MwPreparedProduct {
     MwPreparedProduct *next;
     MwKernelArg args[MW_GEMM_ARGS];
     dnnl_primitive_t product; /* NULL: oneDNN has none */
+    bool one_by_one;          /* the product is of the matrices of one batch */
     dnnl_memory_t operands[OPERANDS];
 };
 
@@ -34,19 +36,34 @@ static struct {
     MwPreparedProduct *first;
 } products = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+static int64_t batches(const MwKernelArg *args)
+{
+    return args[MW_GEMM_BATCH0].i * args[MW_GEMM_BATCH1].i;
+}
+
+/* Multiply-adds of the matrices of one batch. */
+static double matrix_work(const MwKernelArg *args)
+{
+    return (double)args[MW_GEMM_M].i * (double)args[MW_GEMM_N].i * (double)args[MW_GEMM_K].i;
+}
+
 static dnnl_data_type_t type_of(int64_t type)
 {
     return type == MW_F32 ? dnnl_f32 : dnnl_bf16;
 }
 
-/* An operand [batch0, batch1, rows, columns]; without batches, [rows, columns]. */
-static dnnl_status_t describe(const MwKernelArg *args, int64_t type, const dnnl_dim_t matrix[2],
+/* An operand [batch0, batch1, rows, columns], without batches of one: for those oneDNN has slow
+ * kernels alone. */
+static dnnl_status_t describe(const MwPreparedProduct *p, int64_t type, const dnnl_dim_t matrix[2],
                               const dnnl_dim_t strides[2], int first_stride,
                               dnnl_memory_desc_t *desc)
 {
+    const MwKernelArg *args = p->args;
     dnnl_dims_t dims, all;
     int rank = 0;
-    for (int i = 0; i < 2 && args[MW_GEMM_BATCH0].i * args[MW_GEMM_BATCH1].i > 1; i++) {
+    for (int i = 0; i < 2 && !p->one_by_one; i++) {
+        if (args[MW_GEMM_BATCH0 + i].i == 1)
+            continue;
         dims[rank] = args[MW_GEMM_BATCH0 + i].i;
         all[rank++] = args[first_stride + i].i;
     }
@@ -57,19 +74,21 @@ static dnnl_status_t describe(const MwKernelArg *args, int64_t type, const dnnl_
     return dnnl_memory_desc_init_by_strides(desc, rank, dims, type_of(type), all);
 }
 
-static dnnl_status_t describe_operands(const MwKernelArg *args, dnnl_memory_desc_t descs[OPERANDS])
+static dnnl_status_t describe_operands(const MwPreparedProduct *p,
+                                       dnnl_memory_desc_t descs[OPERANDS])
 {
+    const MwKernelArg *args = p->args;
 #define ARG(name) args[MW_GEMM_##name].i
     const bool trans_a = ARG(TRANS_A), trans_b = ARG(TRANS_B);
     const dnnl_dim_t a[] = {ARG(M), ARG(K)}, b[] = {ARG(K), ARG(N)}, c[] = {ARG(M), ARG(N)};
     const dnnl_dim_t a_strides[] = {trans_a ? 1 : ARG(LDA), trans_a ? ARG(LDA) : 1};
     const dnnl_dim_t b_strides[] = {trans_b ? 1 : ARG(LDB), trans_b ? ARG(LDB) : 1};
     const dnnl_dim_t c_strides[] = {ARG(LDC), 1};
-    dnnl_status_t status = describe(args, ARG(TYPE), a, a_strides, MW_GEMM_A_STRIDE0, &descs[0]);
+    dnnl_status_t status = describe(p, ARG(TYPE), a, a_strides, MW_GEMM_A_STRIDE0, &descs[0]);
     if (status == dnnl_success)
-        status = describe(args, ARG(TYPE), b, b_strides, MW_GEMM_B_STRIDE0, &descs[1]);
+        status = describe(p, ARG(TYPE), b, b_strides, MW_GEMM_B_STRIDE0, &descs[1]);
     if (status == dnnl_success)
-        status = describe(args, ARG(C_TYPE), c, c_strides, MW_GEMM_C_STRIDE0, &descs[2]);
+        status = describe(p, ARG(C_TYPE), c, c_strides, MW_GEMM_C_STRIDE0, &descs[2]);
     return status;
 #undef ARG
 }
@@ -118,16 +137,17 @@ static dnnl_status_t prepare_with(MwPreparedProduct *p, dnnl_primitive_attr_t at
     dnnl_status_t status =
         set_scales(attr, (float)p->args[MW_GEMM_ALPHA].f, (float)p->args[MW_GEMM_BETA].f);
     if (status == dnnl_success)
-        status = describe_operands(p->args, descs);
+        status = describe_operands(p, descs);
     if (status == dnnl_success)
         status = dnnl_matmul_desc_init(&matmul, &descs[0], &descs[1], NULL, &descs[2]);
     if (status == dnnl_success)
         status = dnnl_primitive_desc_create(&desc, &matmul, attr, library->engine, NULL);
     if (status != dnnl_success)
         return status;
-    for (int k = 0; k < OPERANDS && status == dnnl_success; k++)
+    const int operands = is_quick(desc) ? OPERANDS : 0;
+    for (int k = 0; k < operands && status == dnnl_success; k++)
         status = dnnl_memory_create(&p->operands[k], &descs[k], library->engine, DNNL_MEMORY_NONE);
-    if (status == dnnl_success && is_quick(desc))
+    if (status == dnnl_success && operands)
         status = dnnl_primitive_create(&p->product, desc);
     dnnl_primitive_desc_destroy(desc);
     return status;
@@ -139,8 +159,12 @@ static void prepare(MwPreparedProduct *p)
     dnnl_primitive_attr_t attr;
     if (mw_onednn()->status != dnnl_success || dnnl_primitive_attr_create(&attr) != dnnl_success)
         return;
-    if (prepare_with(p, attr) != dnnl_success)
-        p->product = NULL;
+    const int tries = batches(p->args) > 1 && matrix_work(p->args) >= LARGE ? 2 : 1;
+    for (int i = 0; i < tries && !p->product; i++) {
+        p->one_by_one = i > 0;
+        if (prepare_with(p, attr) != dnnl_success)
+            p->product = NULL;
+    }
     dnnl_primitive_attr_destroy(attr);
 }
 
@@ -170,10 +194,7 @@ static MwPreparedProduct *prepared(const MwKernelArg *args)
 
 const MwPreparedProduct *mw_product_prepared(const MwKernelArg *args)
 {
-    const double work = (double)args[MW_GEMM_M].i * (double)args[MW_GEMM_N].i *
-                        (double)args[MW_GEMM_K].i * (double)args[MW_GEMM_BATCH0].i *
-                        (double)args[MW_GEMM_BATCH1].i;
-    if (work < LARGE || !has_type(args[MW_GEMM_TYPE].i))
+    if (matrix_work(args) * (double)batches(args) < LARGE || !has_type(args[MW_GEMM_TYPE].i))
         return NULL;
     pthread_mutex_lock(&products.lock);
     const MwPreparedProduct *p = prepared(args);
@@ -181,7 +202,7 @@ const MwPreparedProduct *mw_product_prepared(const MwKernelArg *args)
     return p && p->product ? p : NULL;
 }
 
-static dnnl_status_t execute(const MwPreparedProduct *p, void *const operands[OPERANDS])
+static dnnl_status_t execute(const MwPreparedProduct *p, const char *const operands[OPERANDS])
 {
     static const int roles[OPERANDS] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST};
     const MwOneDnn *library = mw_onednn();
@@ -189,18 +210,37 @@ static dnnl_status_t execute(const MwPreparedProduct *p, void *const operands[OP
     dnnl_status_t status = dnnl_success;
     for (int k = 0; k < OPERANDS && status == dnnl_success; k++) {
         args[k] = (dnnl_exec_arg_t){roles[k], p->operands[k]};
-        status = dnnl_memory_set_data_handle(p->operands[k], operands[k]);
+        status = dnnl_memory_set_data_handle(p->operands[k], (void *)operands[k]);
     }
     if (status == dnnl_success)
         status = dnnl_primitive_execute(p->product, library->stream, OPERANDS, args);
     return status == dnnl_success ? dnnl_stream_wait(library->stream) : status;
 }
 
+/* The matrices of batch [i, j] in turn, where the product is of one batch. */
+static dnnl_status_t execute_all(const MwPreparedProduct *p, const char *const first[OPERANDS])
+{
+    static const int strides[OPERANDS] = {MW_GEMM_A_STRIDE0, MW_GEMM_B_STRIDE0, MW_GEMM_C_STRIDE0};
+    static const int types[OPERANDS] = {MW_GEMM_TYPE, MW_GEMM_TYPE, MW_GEMM_C_TYPE};
+    const int64_t rows = p->one_by_one ? p->args[MW_GEMM_BATCH0].i : 1,
+                  columns = p->one_by_one ? p->args[MW_GEMM_BATCH1].i : 1;
+    dnnl_status_t status = dnnl_success;
+    for (int64_t b = 0; b < rows * columns && status == dnnl_success; b++) {
+        const char *operands[OPERANDS];
+        for (int k = 0; k < OPERANDS; k++)
+            operands[k] = first[k] + (b / columns * p->args[strides[k]].i +
+                                      b % columns * p->args[strides[k] + 1].i) *
+                                         mw_type_bytes((MwType)p->args[types[k]].i);
+        status = execute(p, operands);
+    }
+    return status;
+}
+
 bool mw_product_run(const MwPreparedProduct *product, const void *a, const void *b, void *c,
                     MwFault *fault)
 {
     pthread_mutex_lock(&products.lock);
-    const dnnl_status_t status = execute(product, (void *const[]){(void *)a, (void *)b, c});
+    const dnnl_status_t status = execute_all(product, (const char *const[]){a, b, c});
     pthread_mutex_unlock(&products.lock);
     return status == dnnl_success ||
            mw_fault_set(fault, "gemm: oneDNN: %s", dnnl_status2str(status));

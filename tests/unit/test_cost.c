@@ -17,7 +17,8 @@ static MwCluster test_cluster(const char *backend)
     static MwCurvePoint bandwidth[] = {{1e6, 100e9}, {4e6, 25e9}};
     static MwCurvePoint near = {1, 100e9}, far = {1, 25e9};
     static MwCurvePoint attention[] = {{1e6, 10e9}, {1e8, 40e9}};
-    static MwCurvePoint of_bf16 = {1, 50e9};
+    static MwCurvePoint of_bf16 = {1, 50e9}, conv[] = {{1e4, 10e9}, {1e6, 40e9}};
+    static MwCurvePoint transpose = {1, 5e9}, sums[] = {{1, 1e8}, {100, 1e10}};
     static double sizes[] = {16, 64}, rates[] = {1e9, 2e9, 2e9, 4e9, 2e9, 4e9, 4e9, 8e9};
     return (MwCluster){
         .name = "test",
@@ -33,6 +34,9 @@ static MwCluster test_cluster(const char *backend)
                    .gemm[MW_TF32] = {.rate_flops = 4e13},
                    .gemm[MW_FP8] = {.rate_flops = 8e13},
                    .attention_flops = {attention, MW_COUNT(attention)},
+                   .conv_flops = {conv, MW_COUNT(conv)},
+                   .conv_transpose_flops = {&transpose, 1},
+                   .row_sum_flops = {sums, MW_COUNT(sums)},
                    .vector_flops = 1e10,
                    .launch_s = 1e-6,
                    .units = 100},
@@ -264,6 +268,14 @@ START_TEST(work_costs_what_the_formulas_say)
         {{MW_WORK_STREAM, MW_F32, .flops = 1, .bytes = 5e5}, 1e-6 + 5e-6},
         {{MW_WORK_STREAM, MW_F32, .flops = 1, .bytes = 2e6}, 1e-6 + 2e6 / 50e9},
         {{MW_WORK_STREAM, MW_F32, .flops = 1, .bytes = 1e8}, 1e-6 + 4e-3},
+        /* From where the bytes are, if that is known. */
+        {{MW_WORK_STREAM, MW_F32, .flops = 1, .bytes = 5e5, .memory_s = 7e-5}, 1e-6 + 7e-5},
+        {{MW_WORK_STREAM, MW_F32, .flops = 1e6, .bytes = 5e5, .memory_s = 7e-5}, 1e-6 + 1e-4},
+        /* Sums of rows have a rate of their own, by the elements of a row. */
+        {{MW_WORK_STREAM, MW_F32, .flops = 1e6, .row_flops = 4e5, .columns = 10},
+         1e-6 + 6e5 / 1e10 + 4e5 / 1e9},
+        {{MW_WORK_STREAM, MW_F32, .flops = 1e6, .row_flops = 1e6, .columns = 1e4},
+         1e-6 + 1e6 / 1e10},
         /* Products: on the table, between its sizes, padded below, held above. */
         {{MW_WORK_GEMM, MW_F32, .m = 64, .n = 64, .k = 16, .batch = 1}, 1e-6 + 131072 / 4e9},
         {{MW_WORK_GEMM, MW_F32, .m = 32, .n = 32, .k = 16, .batch = 1}, 1e-6 + 32768 / 2e9},
@@ -279,6 +291,22 @@ START_TEST(work_costs_what_the_formulas_say)
         {{MW_WORK_GEMM, MW_BF16, .bytes = 1e5, .m = 1280, .n = 1280, .k = 64, .batch = 1},
          1e-6 + sqrt(2.62144e-6 * 2.62144e-6 + 1e-12)},
         {{MW_WORK_GEMM, MW_F32, .bytes = 1e6, .m = 64, .n = 64, .k = 16, .batch = 1},
+         1e-6 + 131072 / 4e9},
+        /* The table has traffic of near caches in it, 1e6 / 1e11 here. */
+        {{MW_WORK_GEMM, MW_F32, .bytes = 1e6, .memory_s = 4e-5, .m = 64, .n = 64, .k = 16,
+          .batch = 1},
+         1e-6 + 131072 / 4e9 + 3e-5},
+        {{MW_WORK_GEMM, MW_F32, .bytes = 1e6, .memory_s = 1e-6, .m = 64, .n = 64, .k = 16,
+          .batch = 1},
+         1e-6 + 131072 / 4e9},
+        /* Convolutions: by the FLOPs of a window; where there is no curve, as products. */
+        {{MW_WORK_CONV, MW_F32, .flops = 1e6, .windows = 10, .m = 1, .n = 1, .k = 1, .batch = 1},
+         1e-6 + 1e6 / 20e9},
+        {{MW_WORK_CONV, MW_F32, .flops = 1e6, .bytes = 1e6, .windows = 10, .memory_s = 4e-5},
+         1e-6 + 1e6 / 20e9 + 3e-5},
+        {{MW_WORK_CONV_TRANSPOSE, MW_F32, .flops = 1e6, .windows = 1e6}, 1e-6 + 1e6 / 5e9},
+        {{MW_WORK_CONV_FILTER_GRAD, MW_F32, .flops = 131072, .windows = 64, .m = 64, .n = 64,
+          .k = 16, .batch = 1},
          1e-6 + 131072 / 4e9},
         {{MW_WORK_GEMM, MW_I32, .m = 16, .n = 16, .k = 16, .batch = 1}, 1e-6 + 8192 / 1e9},
         {{MW_WORK_ATTENTION, MW_F32, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},

@@ -291,7 +291,7 @@ START_TEST(tf32_is_how_products_take_f32)
         const MwNode *node = &graph->nodes.at[n];
         const MwShardingRule rule = mw_sharding_rule(model.arena, graph, (MwNodeId){n});
         const MwWork work = mw_cost_node_work(graph, (MwNodeId){n}, &rule, one_way());
-        if (work.kind != MW_WORK_GEMM)
+        if (!mw_work_is_product(work.kind))
             continue;
         const MwType type = mw_value_tensor(graph, node->operands[0])->type;
         ck_assert_int_eq(work.type, type == MW_F32 ? MW_TF32 : MW_BF16);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* tools/profile/probe.h: the plans that profiling runs are good plans, and a machine whose times
  * follow the cost model gives that model back. */
+#include "base/file.h"
 #include "cost/cost.h"
 #include "frontend/cluster/print.h"
 #include "frontend/cluster/read.h"
@@ -9,7 +10,10 @@
 #include "tools/profile/probe.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 START_TEST(probes_are_plans_that_can_run)
 {
@@ -35,6 +39,14 @@ START_TEST(probes_are_plans_that_can_run)
 }
 END_TEST
 
+static double conv_s(const MwCostModel *model, MwWorkKind kind, const MwProbe *probe)
+{
+    return mw_cost_work_s(model, &(MwWork){.kind = kind,
+                                           .type = MW_F32,
+                                           .flops = 2 * (double)(probe->m * probe->n * probe->k),
+                                           .windows = (double)probe->m});
+}
+
 /* What the cost model says that a probe takes. */
 static double cost_s(const MwCostModel *model, const MwProbe *probe)
 {
@@ -48,6 +60,9 @@ static double cost_s(const MwCostModel *model, const MwProbe *probe)
         return mw_cost_work_s(model, &(MwWork){MW_WORK_STREAM, .flops = m, .bytes = 12 * m});
     case MW_PROBE_VECTOR:
         return mw_cost_work_s(model, &(MwWork){MW_WORK_STREAM, .flops = m * n, .bytes = 8 * m});
+    case MW_PROBE_ROW_SUM:
+        return mw_cost_work_s(
+            model, &(MwWork){MW_WORK_STREAM, .flops = m * n, .row_flops = m * n, .columns = n});
     case MW_PROBE_LAUNCH:
         return model->cluster->device.launch_s;
     case MW_PROBE_ATTENTION:
@@ -56,6 +71,12 @@ static double cost_s(const MwCostModel *model, const MwProbe *probe)
             model, &(MwWork){.kind = forward ? MW_WORK_ATTENTION : MW_WORK_ATTENTION_GRAD,
                              .flops = (forward ? 4 : 10) * m * n * n * k / 2,
                              .batch = m});
+    case MW_PROBE_CONV:
+        return conv_s(model, MW_WORK_CONV, probe);
+    case MW_PROBE_CONV_TRANSPOSE:
+        return conv_s(model, MW_WORK_CONV_TRANSPOSE, probe);
+    case MW_PROBE_CONV_FILTER_GRAD:
+        return conv_s(model, MW_WORK_CONV_FILTER_GRAD, probe);
     case MW_PROBE_COLLECTIVE:
         return mw_cost_collective_s(model, probe->collective, model->mesh.axis_count - 1,
                                     (double)probe->bytes);
@@ -76,7 +97,9 @@ static void check_time(const MwCostModel *model, const MwProbe *probe, double to
 
 static MwCurvePoint bandwidth[] = {{1e5, 200e9}, {1e6, 100e9}, {1e8, 20e9}};
 static MwCurvePoint attention[] = {{1e6, 40e9}, {1e8, 80e9}};
-static MwCurvePoint link = {1, 5e9};
+static MwCurvePoint convs[] = {{1e3, 30e9}, {1e5, 200e9}, {1e6, 150e9}};
+static MwCurvePoint sums[] = {{1, 1e8}, {1e3, 2e10}};
+static MwCurvePoint bus = {1, 5e9};
 
 static MwCluster machine(int ranks)
 {
@@ -90,9 +113,13 @@ static MwCluster machine(int ranks)
                                   .gemm[MW_BF16] = {.rate_flops = 300e9},
                                   .attention_flops = {attention, 2},
                                   .attention_grad_flops = {attention, 2},
+                                  .conv_flops = {convs, 3},
+                                  .conv_transpose_flops = {convs + 1, 2},
+                                  .conv_filter_grad_flops = {convs, 2},
+                                  .row_sum_flops = {sums, 2},
                                   .vector_flops = 50e9,
                                   .launch_s = 100e-9},
-                       .node_link = {.latency_s = 1e-6, .bandwidth = {&link, 1}}};
+                       .node_link = {.latency_s = 1e-6, .bandwidth = {&bus, 1}}};
 }
 
 START_TEST(a_machine_gives_its_cost_model_back)
@@ -144,7 +171,8 @@ START_TEST(noise_does_not_make_more_work_quicker)
         probes.probes[p].time_s = cost_s(&model, &probes.probes[p]) * (p % 3 == 1 ? 5 : 1);
     found.device.gemm[MW_F32] = (MwGemm){0};
     found.device.bandwidth = found.device.attention_flops = found.device.attention_grad_flops =
-        (MwCurve){0};
+        found.device.conv_flops = found.device.conv_transpose_flops =
+            found.device.conv_filter_grad_flops = found.device.row_sum_flops = (MwCurve){0};
     mw_probe_fill(&found, &probes);
     MwText text = {.arena = arena};
     mw_cluster_print(&text, &found);
@@ -166,6 +194,53 @@ START_TEST(noise_does_not_make_more_work_quicker)
 }
 END_TEST
 
+/* ---- Traces ---- */
+
+enum { TRACE_STEPS = 9 };
+
+/* A trace of two ranks in which instruction i of a step begins i units after the first one, and
+ * runs for half a unit: 10 us in the first step, then 1 us, but 5 us in every fourth. */
+static const char *write_trace(MwArena *arena, const MwProbes *probes)
+{
+    const char *path = mw_arena_printf(arena, "%s/test_probe.XXXXXX", mw_file_scratch());
+    const int fd = mkstemp((char *)path);
+    ck_assert_int_ge(fd, 0);
+    FILE *file = fdopen(fd, "w");
+    ck_assert_ptr_nonnull(file);
+    double clock_us = 0;
+    for (int step = 0; step < TRACE_STEPS; step++) {
+        const double unit_us = step == 0 ? 10 : step % 4 == 0 ? 5 : 1;
+        for (int i = 0; i < probes->plan->meshes[0].programs[0].instr_count; i++) {
+            for (int rank = 0; rank < 2; rank++)
+                fprintf(file,
+                        "{\"pid\": %d, \"ts\": 1795876931%012.3f, \"dur\": %.3f, \"args\": "
+                        "{\"instruction\": %d}},\n",
+                        rank, clock_us, unit_us / 2, i);
+            clock_us += unit_us;
+        }
+    }
+    ck_assert_int_eq(fclose(file), 0);
+    return path;
+}
+
+/* An instruction takes the time until the next one begins. */
+START_TEST(times_are_typical_or_means)
+{
+    MwArena *arena = mw_arena_new();
+    MwDiags *diags = mw_diags_new(arena);
+    MwProbes typical = mw_probe_new(arena, 2, 2, false), mean = mw_probe_new(arena, 2, 2, false);
+    const char *path = write_trace(arena, &typical);
+    ck_assert(mw_probe_read(&typical, MW_PROBE_TYPICAL, path, diags));
+    ck_assert(mw_probe_read(&mean, MW_PROBE_MEAN, path, diags));
+    for (int p = 0; p + 1 < typical.count; p++) {
+        ck_assert_double_eq_tol(typical.probes[p].time_s, 1e-6, 1e-10);
+        ck_assert_double_eq_tol(mean.probes[p].time_s, 2e-6, 1e-10);
+    }
+    unlink(path);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("probe");
@@ -173,6 +248,7 @@ int main(void)
     tcase_add_test(tcase, probes_are_plans_that_can_run);
     tcase_add_test(tcase, a_machine_gives_its_cost_model_back);
     tcase_add_test(tcase, noise_does_not_make_more_work_quicker);
+    tcase_add_test(tcase, times_are_typical_or_means);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

@@ -251,6 +251,38 @@ START_TEST(a_table_costs_the_rows_that_are_put)
 }
 END_TEST
 
+/* Windows of 3 x 3, two apart, in images of 9 x 9: 5 x 5 of them. */
+START_TEST(convolutions_have_windows)
+{
+    Fixture f = fixture_new();
+    MwValueId x = INPUT(&f, MW_F32, 8, 9, 9, 4), filter = INPUT(&f, MW_F32, 3, 3, 4, 16),
+              y = INPUT(&f, MW_F32, 8, 5, 5, 16);
+    MwAttr attrs[] = {mw_attr_ints(MW_ATTR_STRIDE, (int64_t[]){2, 2}, 2),
+                      mw_attr_ints(MW_ATTR_PADDING, (int64_t[]){1, 1, 1, 1}, 4),
+                      mw_attr_ints(MW_ATTR_DILATION, (int64_t[]){1, 1}, 2),
+                      mw_attr_ints(MW_ATTR_SHAPE, (int64_t[]){8, 9, 9, 4}, 4)};
+    const struct {
+        MwOp op;
+        MwWorkKind kind;
+        MwValueId operands[2];
+        int attr_count;
+    } cases[] = {{MW_OP_CONV, MW_WORK_CONV, {x, filter}, 3},
+                 {MW_OP_CONV_TRANSPOSE, MW_WORK_CONV_TRANSPOSE, {y, filter}, 4}};
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwValueId result = add(&f, (MwNodeSpec){.op = cases[i].op,
+                                                .operands = cases[i].operands,
+                                                .operand_count = 2,
+                                                .attrs = attrs,
+                                                .attr_count = cases[i].attr_count});
+        const MwWork work = work_of(&f, result, 0, 2);
+        ck_assert_int_eq(work.kind, cases[i].kind);
+        ck_assert_double_eq(work.windows, 4 * 5 * 5);
+        ck_assert_double_eq(work.flops, 2.0 * 4 * 25 * 9 * 4 * 16);
+    }
+    mw_arena_free(&f.arena);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("work");
@@ -263,6 +295,7 @@ int main(void)
     tcase_add_test(tcase, attention_counts_what_window_and_offset_leave);
     tcase_add_test(tcase, attention_of_a_ring_counts_its_block);
     tcase_add_test(tcase, a_table_costs_the_rows_that_are_put);
+    tcase_add_test(tcase, convolutions_have_windows);
     suite_add_tcase(suite, tcase);
     return run_suite(suite);
 }

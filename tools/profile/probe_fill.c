@@ -116,6 +116,12 @@ static double head_flops(const MwProbe *probe)
     return mw_op_info(op)->flops_per_point * (double)(probe->n * probe->n * probe->k) / 2;
 }
 
+static void add_conv(MwArena *arena, MwCurve *curve, const MwCluster *cluster, const MwProbe *probe)
+{
+    const double window_flops = 2 * (double)(probe->n * probe->k);
+    add_point(arena, curve, window_flops, window_flops * (double)probe->m / work_s(cluster, probe));
+}
+
 static void fill_work(MwArena *arena, MwCluster *cluster, const MwProbe *probe)
 {
     MwDeviceModel *device = &cluster->device;
@@ -128,6 +134,10 @@ static void fill_work(MwArena *arena, MwCluster *cluster, const MwProbe *probe)
         add_point(arena, &device->bandwidth, bytes, bytes / work_s(cluster, probe));
         return;
     }
+    case MW_PROBE_ROW_SUM:
+        add_point(arena, &device->row_sum_flops, (double)probe->n,
+                  (double)(probe->m * probe->n) / work_s(cluster, probe));
+        return;
     case MW_PROBE_ATTENTION:
     case MW_PROBE_ATTENTION_GRAD: {
         MwCurve *curve = probe->kind == MW_PROBE_ATTENTION ? &device->attention_flops
@@ -136,6 +146,15 @@ static void fill_work(MwArena *arena, MwCluster *cluster, const MwProbe *probe)
         add_point(arena, curve, flops, flops * (double)probe->m / work_s(cluster, probe));
         return;
     }
+    case MW_PROBE_CONV:
+        add_conv(arena, &device->conv_flops, cluster, probe);
+        return;
+    case MW_PROBE_CONV_TRANSPOSE:
+        add_conv(arena, &device->conv_transpose_flops, cluster, probe);
+        return;
+    case MW_PROBE_CONV_FILTER_GRAD:
+        add_conv(arena, &device->conv_filter_grad_flops, cluster, probe);
+        return;
     case MW_PROBE_PRODUCT:
     case MW_PROBE_VECTOR:
     case MW_PROBE_COLLECTIVE:

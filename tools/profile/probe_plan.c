@@ -22,7 +22,11 @@ enum {
     ATTENTION_TOKENS = 2 << 10,    /* tokens of one attention, in all its sequences */
     LARGEST_ATTENTION = 1 << 10,   /* tokens of its longest sequence */
     HEADS = 4,
-    HEAD_WIDTH = 64,   /* elements of a head */
+    HEAD_WIDTH = 64, /* elements of a head */
+    CONV_BATCH = 8,  /* images of a convolution */
+    CONV_SIDE = 16,  /* points of an image in both of its dimensions */
+    CONV_WINDOW = 3, /* those of a window */
+    MOST_CHANNELS = 256,
     STEP = 4,          /* factor from one size to the next */
     MOST_REPEATS = 64, /* instructions of one probe */
 };
@@ -83,11 +87,14 @@ static void add_buffers(Builder *builder)
 
 /* ---- Instructions ---- */
 
-/* How often to run an instruction that takes about `estimate_s`. */
+/* How often to run an instruction that takes about `estimate_s`. The first finds its operands and
+ * its code in no near cache, which is told from others by the median of three unless it takes long:
+ * where operands come from is in the bandwidth. */
 static int repeats(double estimate_s)
 {
-    static const double enough_s = 300e-6;
-    return (int)fmin(MOST_REPEATS, fmax(1, ceil(enough_s / estimate_s)));
+    static const double enough_s = 300e-6, long_s = 3e-3;
+    const int least = estimate_s < long_s ? 3 : 1;
+    return (int)fmin(MOST_REPEATS, fmax(least, ceil(enough_s / estimate_s)));
 }
 
 static void add_probe(Builder *builder, MwProbe probe, const MwPlanInstr *instr, double estimate_s)
@@ -177,6 +184,39 @@ static void add_attention(Builder *builder, int64_t tokens)
     add_probe(builder, probe, &backward, 2.5 * estimate_s);
 }
 
+/* A convolution of as many features as channels, in which each point of the image has a window. */
+static void add_conv(Builder *builder, MwProbeKind kind, MwRoutine routine, int64_t channels)
+{
+    MwPlanInstr instr =
+        new_instr(builder, MW_INSTR_ROUTINE, (int)routine, (int[]){X, Y, Z}, "rrw", 3);
+    MwPlanArg args[MW_CONV_ARGS] = {0};
+    args[MW_WINDOW_TYPE].i = args[MW_CONV_FILTER_TYPE].i = MW_F32;
+    args[MW_WINDOW_BATCH].i = CONV_BATCH;
+    args[MW_WINDOW_CHANNELS].i = args[MW_CONV_FEATURES].i = channels;
+    args[MW_CONV_GROUPS].i = 1;
+    for (int d = 0; d < MW_WINDOW_DIMS; d++) {
+        args[MW_WINDOW_IN + d].i = args[MW_WINDOW_OUT + d].i = d ? CONV_SIDE : 1;
+        args[MW_WINDOW_SIZE + d].i = d ? CONV_WINDOW : 1;
+        args[MW_WINDOW_STRIDE + d].i = args[MW_WINDOW_DILATION + d].i = 1;
+        args[MW_WINDOW_BEFORE + d].i = d ? CONV_WINDOW / 2 : 0;
+    }
+    set_args(builder, &instr, args, MW_CONV_ARGS);
+    const MwProbe probe = {.kind = kind,
+                           .m = CONV_BATCH * CONV_SIDE * CONV_SIDE,
+                           .n = CONV_WINDOW * CONV_WINDOW * channels,
+                           .k = channels};
+    add_probe(builder, probe, &instr, 2.0 * (double)(probe.m * probe.n * probe.k) / 2e11);
+}
+
+static void add_convs(Builder *builder)
+{
+    for (int64_t channels = STEP; channels <= MOST_CHANNELS; channels *= STEP) {
+        add_conv(builder, MW_PROBE_CONV, MW_ROUTINE_CONV, channels);
+        add_conv(builder, MW_PROBE_CONV_TRANSPOSE, MW_ROUTINE_CONV_TRANSPOSE, channels);
+        add_conv(builder, MW_PROBE_CONV_FILTER_GRAD, MW_ROUTINE_CONV_FILTER_GRAD, channels);
+    }
+}
+
 static void add_collective(Builder *builder, MwCollective collective, int ways, int64_t bytes)
 {
     MwPlanInstr instr =
@@ -206,6 +246,14 @@ static void add_collectives(Builder *builder, int ways)
 static const MwOp kernel_ops[] = {MW_OP_ADD,  MW_OP_EXP,  MW_OP_TANH,
                                   MW_OP_SILU, MW_OP_GELU, MW_OP_GELU_GRAD};
 
+/* Elements of the rows that are summed up, from fewer than fill a vector on. */
+static const int sum_columns[] = {4, 16, 64, 256, 1024};
+
+enum {
+    FIRST_SUMS = MW_COUNT(kernel_ops),
+    KERNELS = FIRST_SUMS + MW_COUNT(sum_columns),
+};
+
 /* A kernel that computes the expression of ir/ops.def, with elements of the operands for $0 and
  * $1. */
 static const char *kernel_body(MwArena *arena, MwOp op)
@@ -227,12 +275,50 @@ static const char *kernel_body(MwArena *arena, MwOp op)
     return text.at;
 }
 
+/* A kernel that sums rows of the first operand into the second. */
+static const char *sums_body(MwArena *arena, int64_t columns)
+{
+    const int64_t rows = VECTOR_ELEMENTS / columns;
+    const MwTensor from = mw_tensor(MW_F32, 2, (int64_t[]){rows, columns}),
+                   to = mw_tensor(MW_F32, 1, &rows);
+    MwKernelDef kernel = {.arena = arena};
+    const int x = mw_kernel_operand(&kernel, X, &from), z = mw_kernel_operand(&kernel, Z, &to);
+    const MwNest nest = {.space = {.dim_count = 2, .row_dims = 1, .size = {rows, columns}}};
+    mw_vec_push(arena, &kernel.nests, nest);
+    MwKernelInstr instr = {.op = MW_KERNEL_LOAD,
+                           .level = MW_LEVEL_POINT,
+                           .type = MW_SCALAR_F32,
+                           .operand = x,
+                           .at = {.stride = {columns, 1}}};
+    const MwRef element = mw_kernel_add(&kernel, &instr);
+    instr = (MwKernelInstr){.op = MW_KERNEL_ROW_SUM,
+                            .level = MW_LEVEL_ROW,
+                            .type = MW_SCALAR_F32,
+                            .inputs = {element},
+                            .input_count = 1};
+    const MwRef sum = mw_kernel_add(&kernel, &instr);
+    instr = (MwKernelInstr){.op = MW_KERNEL_STORE,
+                            .level = MW_LEVEL_ROW,
+                            .type = MW_SCALAR_F32,
+                            .inputs = {sum},
+                            .input_count = 1,
+                            .operand = z,
+                            .at = {.stride = {1, 0}}};
+    mw_kernel_add(&kernel, &instr);
+    kernel.operands.at[x].reads = kernel.operands.at[z].writes = true;
+    mw_nest_finish(kernel.nests.at);
+    MwText text = {.arena = arena};
+    mw_c_printer.body(&text, &kernel);
+    return text.at;
+}
+
+/* The kernels of functions, then those of sums. */
 static void add_kernels(MwArena *arena, MwPlan *plan)
 {
     MwText source = {.arena = arena};
-    MwKernelName names[MW_COUNT(kernel_ops)];
-    plan->kernels = MW_NEW(arena, MwPlanKernel, MW_COUNT(kernel_ops));
-    plan->kernel_count = MW_COUNT(kernel_ops);
+    MwKernelName names[KERNELS];
+    plan->kernels = MW_NEW(arena, MwPlanKernel, KERNELS);
+    plan->kernel_count = KERNELS;
     mw_c_printer.prelude(&source);
     for (int i = 0; i < MW_COUNT(kernel_ops); i++) {
         const char *op = mw_op_info(kernel_ops[i])->name;
@@ -241,8 +327,25 @@ static void add_kernels(MwArena *arena, MwPlan *plan)
         mw_kernel_print(&source, name, op, kernel_body(arena, kernel_ops[i]));
         plan->kernels[i] = (MwPlanKernel){name, .operand_count = 3, .arg_count = 1};
     }
-    mw_c_printer.table(&source, names, MW_COUNT(names));
+    for (int i = 0; i < MW_COUNT(sum_columns); i++) {
+        const char *name = mw_arena_printf(arena, "probe_sums_%d", sum_columns[i]);
+        names[FIRST_SUMS + i] = (MwKernelName){name, name};
+        mw_kernel_print(&source, name, "sums of rows", sums_body(arena, sum_columns[i]));
+        plan->kernels[FIRST_SUMS + i] = (MwPlanKernel){name, .operand_count = 2};
+    }
+    mw_c_printer.table(&source, names, KERNELS);
     plan->kernel_source = source.at;
+}
+
+static void add_sums(Builder *builder, int i)
+{
+    const MwPlanInstr instr =
+        new_instr(builder, MW_INSTR_KERNEL, FIRST_SUMS + i, (int[]){X, Z}, "rw", 2);
+    add_probe(builder,
+              (MwProbe){.kind = MW_PROBE_ROW_SUM,
+                        .m = VECTOR_ELEMENTS / sum_columns[i],
+                        .n = sum_columns[i]},
+              &instr, 1e-7 + VECTOR_ELEMENTS * (1 / 20e9 + 1 / (0.1e9 * sum_columns[i])));
 }
 
 static void add_kernel(Builder *builder, MwProbeKind kind, int kernel, int64_t elements)
@@ -259,10 +362,13 @@ static void add_work(Builder *builder)
     add_kernel(builder, MW_PROBE_LAUNCH, 0, 16);
     for (int i = 1; i < MW_COUNT(kernel_ops); i++)
         add_kernel(builder, MW_PROBE_VECTOR, i, VECTOR_ELEMENTS);
+    for (int i = 0; i < MW_COUNT(sum_columns); i++)
+        add_sums(builder, i);
     for (int64_t elements = SMALLEST_STREAM; elements <= LARGEST_STREAM; elements *= STEP)
         add_kernel(builder, MW_PROBE_STREAM, 0, elements);
     for (int64_t tokens = LARGEST_ATTENTION / 16; tokens <= LARGEST_ATTENTION; tokens *= 2)
         add_attention(builder, tokens);
+    add_convs(builder);
     add_products(builder, MW_F32);
     add_products(builder, MW_BF16);
 }
