@@ -202,7 +202,7 @@ static MwCopySite site_of(const TestGraph *t, const MwFlight *flight, MwValueId 
     ck_abort_msg("nothing uses the value");
 }
 
-/* A weight in a shorter type is gathered in the forward, and the backward uses what was gathered. */
+/* A weight is gathered in the forward, and the backward uses what was gathered. */
 START_TEST(a_copy_that_waits_between_tasks_is_there_for_all_in_flight)
 {
     TestGraph t = test_graph_new();
