@@ -198,8 +198,8 @@ static bool is_far(const MwShardingFit *fit, const MwSharding *known)
 }
 
 /* Solves the stage, of which `known` is known (NULL: nothing), in a share of the time limit. Where
- * that leaves it without a sharding, or far from its bound, solves it again until it is near, as the
- * search for stages did; that ends by itself. */
+ * that leaves it without a sharding, or far from its bound, solves it again until it is near, as
+ * the search for stages did; that ends by itself. */
 static MwShardingFit solve_in_share(StageAttempt *attempt, const MwSharding *known, MwCost cutoff,
                                     double share)
 {
