@@ -36,6 +36,7 @@ typedef struct {
     /* limit of the intra-operator solver for all stages and their logical meshes, as counted work
      * (solver/stop.h); 0: none */
     double solve_time_s;
+    bool takes_any;           /* any plan that fits will do: none that is quicker is sought */
     const char *save_problem; /* path for the intra-operator problems as JSON; NULL: not wanted */
     /* path for the problems as integer linear programs; NULL: not wanted */
     const char *save_ilp;
@@ -157,6 +158,7 @@ typedef struct {
     /* fraction by which the pass pad may let a size grow; 0: it pads none */
     double most_padding;
     double padding;  /* by pad: the greatest fraction by which a size grew */
+    double solved_s; /* by stages and sharding: to solve whole stages, as counted work */
     MwExcess excess; /* by stages, sharding or the plan builder */
 } MwCompilation;
 

@@ -30,6 +30,15 @@ typedef struct {
     int64_t needed_bytes; /* of a device, if memory is the reason; 0: not known */
 } MwStagingAlternative;
 
+/* How the search for stages solved one of them, quickly, so that it fits. */
+typedef struct {
+    MwMeshShape mesh;
+    const int *choice;    /* [nodes] the strategies, by index; NULL: it was not solved */
+    int node_count;       /* of the graph of the stage */
+    int64_t cost;         /* of the choice, in units of the solver */
+    double lower_bound_s; /* of a step within the memory; 0: not known */
+} MwStageChecked;
+
 typedef struct {
     int stage_count;
     int mesh_count; /* mw_staging_mesh gives that of a stage */
@@ -45,6 +54,7 @@ typedef struct {
     const char
         *name;     /* "4 stages, 1f1b, 16 micro-batches"; NULL: nothing was chosen among layouts */
     double step_s; /* as the search estimates it */
+    const MwStageChecked *checked; /* [stages]; NULL: none was solved */
     const MwStagingAlternative *alternatives;
     int alternative_count;
 } MwStaging;

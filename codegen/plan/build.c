@@ -81,7 +81,7 @@ static bool is_needed(MwPhase phase, const MwPlanProgram *program)
 /* Returns the program with its calls of one kernel grouped. The buffers of the mesh must have their
  * places. */
 static MwPlanProgram group_calls(const Builder *b, const MwPlanMesh *mesh,
-                                 const MwPlanProgram *program, bool waits)
+                                 const MwPlanProgram *program, bool waits, bool shares_update)
 {
     const MwCostModel model = mw_cost_model(b->compilation->cluster, &mesh->shape);
     const MwWork nothing = {.kind = MW_WORK_STREAM, .type = MW_F32};
@@ -91,7 +91,8 @@ static MwPlanProgram group_calls(const Builder *b, const MwPlanMesh *mesh,
                                  .kernels = b->pool->kernels.at,
                                  .kernel_count = b->pool->kernels.count,
                                  .launch_s = mw_cost_work_s(&model, &nothing),
-                                 .waits = waits};
+                                 .waits = waits,
+                                 .receives_part = shares_update};
     return mw_program_group(b->arena, &grouping, program);
 }
 
@@ -112,11 +113,12 @@ static void build_programs(const Builder *b, MwStageBuilder *s, int first_operat
         MwPlanProgram *made = &s->mesh->programs[s->mesh->program_count];
         made->name = program_name(s, (MwPhase)phase);
         mw_stage_builder_program(s, &emitter, first_operator, (MwPhase)phase, made);
-        *made = group_calls(b, s->mesh, made, false);
+        *made = group_calls(b, s->mesh, made, false, false);
         s->program[phase] = is_needed((MwPhase)phase, made) ? s->mesh->program_count++ : -1;
     }
     mw_stage_builder_program(s, &emitter, first_operator, MW_PHASE_UPDATE, &s->update);
-    s->update = group_calls(b, s->mesh, &s->update, true);
+    const bool shares_update = mw_staging_flight(staging_of(b), s->index).shares_update;
+    s->update = group_calls(b, s->mesh, &s->update, true, shares_update);
 }
 
 /* One program for the updates of all stages of a mesh. */

@@ -138,9 +138,23 @@ static void note_accesses(const Grouper *g, MwAccesses *accesses, int i)
     }
 }
 
+/* Keeps what stands before a receive before it, and what stands behind it behind. `last_receive` is
+ * the one before `i`; -1: there is none. */
+static void keep_side(Grouper *g, int i, int *last_receive)
+{
+    Following following = {g, i};
+    const bool is_receive = instr_at(g, i)->kind == MW_INSTR_RECEIVE;
+    for (int k = *last_receive + 1; k < i && is_receive; k++)
+        add_follower(&following, k);
+    if (*last_receive >= 0)
+        add_follower(&following, *last_receive);
+    *last_receive = is_receive ? i : *last_receive;
+}
+
 static void find_followers(Grouper *g)
 {
     const int instrs = g->program->instr_count;
+    int last_receive = -1;
     MwAccesses *accesses =
         mw_accesses_new(g->arena, g->grouping->buffers, g->grouping->buffer_count);
     int last_message = -1;
@@ -149,6 +163,8 @@ static void find_followers(Grouper *g)
     for (int i = 0; i < instrs; i++) {
         follow_accesses(g, accesses, i);
         note_accesses(g, accesses, i);
+        if (g->grouping->receives_part)
+            keep_side(g, i, &last_receive);
         if (!is_message(instr_at(g, i)))
             continue;
         if (last_message >= 0)

@@ -19,6 +19,9 @@ typedef struct {
      * takes to be worth a launch. If false, calls only move forward, and nothing runs later than
      * before. */
     bool waits;
+    /* Nothing moves past a receive, since programs of other stages may run while it waits
+     * (codegen/plan/merge.h). */
+    bool receives_part;
 } MwGrouping;
 
 /* Returns the program in another order, in which instructions that use the same memory keep their

@@ -201,6 +201,9 @@ typedef struct {
     const char *name[2 + MW_TUNED_FINALISTS];
     double step_s[2 + MW_TUNED_FINALISTS];
     int count, late; /* late: how many of them have a late schedule, 0 or 1 */
+    /* of the time limit of the solver, by counted work: what is left, and what solving the stages
+     * of the last one took */
+    double left_s, last_s;
 } Finalists;
 
 static bool is_finalist(const Finalists *finalists, const char *name)
@@ -222,11 +225,11 @@ static int64_t node_count(const Attempt *attempt)
 
 /* Whether the search knows another layout that may be quicker, and to plan it takes little: it
  * estimates that at about as much as the first that it took, or at no more than the quickest
- * takes. */
+ * takes. Its stages are taken to be as hard to solve as those of the last. */
 static bool has_rival(const Finalists *finalists, const Attempt *attempt, double estimated_s)
 {
     const MwStaging *staging = &attempt->compilation.staging;
-    if (!staging->name ||
+    if (!staging->name || finalists->left_s < finalists->last_s ||
         (finalists->count - finalists->late) * node_count(attempt) > MW_TUNED_FINALIST_NODES)
         return false;
     for (int i = 0; i < staging->alternative_count; i++) {
@@ -243,6 +246,8 @@ static void add_finalist(Finalists *finalists, const Attempt *attempt)
 {
     finalists->name[finalists->count] = attempt->compilation.staging.name;
     finalists->step_s[finalists->count++] = attempt->plan->step_s;
+    finalists->last_s = attempt->compilation.solved_s;
+    finalists->left_s -= finalists->last_s;
 }
 
 /* Gives the layouts that were planned and not taken the times of their plans. */
@@ -260,7 +265,8 @@ static void note_steps(const Finalists *finalists, MwPlan *plan)
 static Attempt *plan_finalists(MwArena *arena, const MwPlanRequest *request, MwStageKnown *known,
                                double most_padding, Attempt *first)
 {
-    Finalists finalists = {.late = is_late(first)};
+    const double limit_s = request->options->solve_time_s;
+    Finalists finalists = {.late = is_late(first), .left_s = limit_s > 0 ? limit_s : INFINITY};
     Attempt *best = first;
     const int64_t target_bytes = first->compilation.memory_target_bytes;
     double estimated_s = first->compilation.staging.step_s;
@@ -302,16 +308,16 @@ static Planned plan_padded(MwArena *arena, const MwPlanRequest *request, double 
     Attempt *other = last->plan ? first : last;
     if (other != planned.attempt)
         attempt_free(&other);
-    if (planned.attempt->plan)
+    if (planned.attempt->plan && !request->options->takes_any)
         planned.attempt = plan_finalists(arena, request, known, most_padding, planned.attempt);
     return planned;
 }
 
 /* Whether a plan with less padding is not worth making. What it can do, the one that there is can
  * do too, for that share of work more. */
-static bool is_padded_enough(const Attempt *attempt, double padding)
+static bool is_padded_enough(const MwPlanRequest *request, const Attempt *attempt, double padding)
 {
-    return attempt->plan && padding <= MW_TUNED_STAGE_GAP;
+    return attempt->plan && (request->options->takes_any || padding <= MW_TUNED_STAGE_GAP);
 }
 
 /* Plans with much padding, with less and with none, and takes the quickest, of equally quick ones
@@ -324,7 +330,7 @@ static Planned plan_best(MwArena *arena, const MwPlanRequest *request)
     Planned best = plan_padded(arena, request, limits[0]);
     double padding = best.attempt->compilation.padding;
     for (int i = 1; i < MW_COUNT(limits) && !stops; i++) {
-        if (padding <= limits[i] || is_padded_enough(best.attempt, padding))
+        if (padding <= limits[i] || is_padded_enough(request, best.attempt, padding))
             continue;
         Planned other = plan_padded(arena, request, limits[i]);
         padding = other.attempt->compilation.padding;

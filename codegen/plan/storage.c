@@ -10,6 +10,7 @@
 typedef struct {
     MwLiveRanges *live;
     MwStorage *out;
+    int *receives; /* [positions + 1] receives before each position */
 } Storage;
 
 /* ---- Buffers ---- */
@@ -40,6 +41,15 @@ static MwStorageBuffer *buffer_of(const Storage *s, MwValueId root)
     return index < 0 ? NULL : &s->out->mesh->buffers.at[index];
 }
 
+/* Whether the update of another stage may run while a root of the update is live: where one waits
+ * for a receive, others go on (codegen/plan/merge.c). */
+static bool waits_for_receive(const Storage *s, MwValueId root)
+{
+    const int begin = mw_live_begin(s->live, root);
+    const int end = (int)mw_max(begin, s->live->last_use[root.index]);
+    return s->receives[mw_min(end + 1, s->live->order->count)] > s->receives[begin + 1];
+}
+
 /* Whether a root is live over several tasks, and how many slots it then needs. */
 static bool spans_tasks(const Storage *s, MwValueId root, int *slots)
 {
@@ -51,7 +61,8 @@ static bool spans_tasks(const Storage *s, MwValueId root, int *slots)
     if (mw_live_is_persistent(live, root))
         return false;
     if (from == MW_PHASE_UPDATE)
-        return live->is_moving[root.index] || live->flight->shares_update;
+        return live->is_moving[root.index] ||
+               (live->flight->shares_update && waits_for_receive(s, root));
     if (!live->is_moving[root.index] && (live->flight->is_sequential || from == to))
         return false;
     if (to != MW_PHASE_UPDATE)
@@ -353,6 +364,18 @@ int mw_storage_add_scratch(MwStorage *storage, const MwUnits *units, int unit, i
     return mesh->buffers.count - 1;
 }
 
+static int *count_receives(MwArena *arena, const MwLiveRanges *live)
+{
+    const MwOrder *order = live->order;
+    int *receives = MW_NEW(arena, int, order->count + 1);
+    for (int p = 0; p < order->count; p++) {
+        const MwUnit *unit = &live->units->units.at[order->unit[p]];
+        const bool is_receive = mw_legal_at(live->legal, unit->nodes.at[0])->op == MW_OP_RECEIVE;
+        receives[p + 1] = receives[p] + is_receive;
+    }
+    return receives;
+}
+
 MwStorage mw_storage_plan(MwMeshStorage *mesh, MwLiveRanges *live)
 {
     const MwGraph *graph = live->legal->graph;
@@ -365,7 +388,7 @@ MwStorage mw_storage_plan(MwMeshStorage *mesh, MwLiveRanges *live)
                      .next_copies = MW_NEW(mesh->arena, bool, graph->nodes.count)};
     memset(out.buffer, -1, sizeof(int32_t) * (size_t)graph->values.count);
     memset(out.scratch, -1, sizeof(int32_t) * (size_t)units);
-    Storage s = {.live = live, .out = &out};
+    Storage s = {.live = live, .out = &out, .receives = count_receives(mesh->arena, live)};
     for (int v = 0; v < graph->values.count; v++)
         if (live->units->is_stored[v] && mw_live_made_at(live, (MwValueId){v}) < 0)
             give_buffer(&s, (MwValueId){v});

@@ -30,15 +30,15 @@ bool mw_intra_problems_alike(const MwIntraProblem *a, const MwIntraProblem *b)
     return alike;
 }
 
-MwSharding *mw_sharding_of_alike(MwArena *arena, MwIntraProblem *problem, const MwSharding *other,
-                                 int64_t memory_bytes)
+MwSharding *mw_sharding_of_choice(MwArena *arena, MwIntraProblem *problem, const int *choice,
+                                  int64_t memory_bytes)
 {
     const int nodes = problem->graph->nodes.count;
     MwSharding *sharding = MW_NEW(arena, MwSharding, 1);
     mw_intra_problem_add_copies(problem, MW_NEW(arena, bool, nodes));
     problem->problem.usage_limit = memory_bytes;
     MwSolution *solution = &sharding->solution;
-    solution->choice = mw_arena_dup(arena, other->choice, sizeof *other->choice * (size_t)nodes);
+    solution->choice = mw_arena_dup(arena, choice, sizeof *choice * (size_t)nodes);
     solution->status = MW_SOLVED_FEASIBLE;
     solution->cost = mw_problem_cost(&problem->problem, solution->choice);
     solution->peak_usage =

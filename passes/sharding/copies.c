@@ -2,7 +2,7 @@
 #include "passes/sharding/copies.h"
 
 static MwCopySite site_of(const MwGraph *graph, MwValueId value, MwNodeId consumer, int operand,
-                          int64_t begin, int64_t end)
+                          int64_t made, int64_t end)
 {
     MwNodeId producer = mw_value(graph, value)->node;
     return (MwCopySite){.value = value,
@@ -10,21 +10,36 @@ static MwCopySite site_of(const MwGraph *graph, MwValueId value, MwNodeId consum
                         .consumer = consumer,
                         .result = value.index - mw_node(graph, producer)->first_result,
                         .operand = operand,
-                        .begin = begin,
-                        .end = end};
+                        .made = made,
+                        .begin = made,
+                        .end = end,
+                        .slots = 1};
+}
+
+/* The site at operand k of node n. A copy that its views hand on to other tasks waits between
+ * them. */
+static MwCopySite site_at(const MwGraph *graph, const MwLife *lives, int n, int k)
+{
+    const MwNode *node = &graph->nodes.at[n];
+    const MwLife *life = &lives[node->first_result];
+    const bool is_view =
+        mw_op_info(node->op)->lowering == MW_LOWER_VIEW && life->storage != MW_STORE_OWN;
+    MwCopySite site =
+        site_of(graph, node->operands[k], (MwNodeId){n}, k, n, is_view ? life->end : n + 1);
+    if (life->copy_slots > 0) {
+        site.begin = 0;
+        site.end = graph->nodes.count;
+        site.slots = life->copy_slots;
+    }
+    return site;
 }
 
 MwCopySites mw_copy_sites(MwArena *arena, const MwGraph *graph, const MwLife *lives)
 {
     MwCopySites sites = {0};
-    for (int n = 0; n < graph->nodes.count; n++) {
-        const MwNode *node = &graph->nodes.at[n];
-        bool is_view = mw_op_info(node->op)->lowering == MW_LOWER_VIEW &&
-                       lives[node->first_result].storage != MW_STORE_OWN;
-        int64_t end = is_view ? lives[node->first_result].end : n + 1;
-        for (int k = 0; k < node->operand_count; k++)
-            mw_vec_push(arena, &sites, site_of(graph, node->operands[k], (MwNodeId){n}, k, n, end));
-    }
+    for (int n = 0; n < graph->nodes.count; n++)
+        for (int k = 0; k < graph->nodes.at[n].operand_count; k++)
+            mw_vec_push(arena, &sites, site_at(graph, lives, n, k));
     for (int i = 0; i < graph->assigns.count; i++) {
         const MwAssign *assign = &graph->assigns.at[i];
         int64_t begin = mw_value(graph, assign->value)->node.index;
@@ -51,8 +66,7 @@ MwCopyBytes mw_copy_bytes(const MwIntraProblem *intra, MwValueId value, MwSpec f
     MwTensor result = mw_spec_local(to, tensor, &intra->model.mesh);
     MwCopyBytes bytes = {.kept = mw_tensor_bytes(&result)};
     for (int i = 1; i < path.count; i++)
-        bytes.peak = mw_max(bytes.peak, path.steps[i].bytes);
-    bytes.peak += bytes.kept;
+        bytes.making = mw_max(bytes.making, path.steps[i].bytes);
     mw_arena_free(&scratch);
     return bytes;
 }

@@ -13,7 +13,9 @@ typedef struct {
     int result;         /* index of the value among the producer's results */
     int operand;        /* index among the consumer's operands; -1: the value is assigned to the
                            consumer's result 0 */
+    int64_t made;       /* index of the node before which the copy is made */
     int64_t begin, end; /* the copy is live in [begin, end), in node indices */
+    int slots;          /* micro-batches for which it is live at once */
 } MwCopySite;
 
 typedef MW_VEC(MwCopySite) MwCopySites;
@@ -26,8 +28,9 @@ MwSpec mw_copy_spec(const MwCopySite *site, const MwStrategy *consumer);
 
 /* Bytes of a device in addition to the source. Both are 0 if the specs are equal. */
 typedef struct {
-    int64_t peak; /* at `begin`: the copy and both sides of the largest step before the last one */
-    int64_t kept; /* from then on: the copy */
+    int64_t
+        making;   /* while it is made, beside it: both sides of the largest step before the last */
+    int64_t kept; /* the copy, of one micro-batch */
 } MwCopyBytes;
 
 /* `from` can be resharded to `to`. */

@@ -12,6 +12,11 @@
 
 #include <stdlib.h>
 
+/* What a node counts of the bytes of a copy: how often. */
+typedef struct {
+    int making, kept;
+} CopyParts;
+
 /* The node of a copy and its edges. */
 typedef struct {
     int count;      /* number of strategies; 0: there is never a copy */
@@ -41,7 +46,7 @@ static int compare_bytes(const void *a, const void *b)
 /* Bytes of the copy for each strategy of the producer; 0 where the spec cannot be reached, which
  * the cost of the edge between producer and consumer forbids. */
 static int64_t *bytes_to(const CopyNodes *copies, const MwCopySite *site,
-                         const MwStrategyList *producers, MwSpec to, bool is_first_step)
+                         const MwStrategyList *producers, MwSpec to, CopyParts parts)
 {
     const MwIntraProblem *intra = copies->intra;
     MwReshardTable *table = mw_reshard_table(
@@ -53,7 +58,7 @@ static int64_t *bytes_to(const CopyNodes *copies, const MwCopySite *site,
         if (mw_reshard_cost(table, mw_reshard_index(table, from), target) >= MW_COST_INFINITE)
             continue;
         MwCopyBytes copy = mw_copy_bytes(intra, site->value, from, to);
-        bytes[g] = is_first_step ? copy.peak : copy.kept;
+        bytes[g] = parts.making * copy.making + parts.kept * copy.kept;
     }
     return bytes;
 }
@@ -81,14 +86,14 @@ typedef MW_VEC(CopyStrategy) CopyStrategies;
  * needs. */
 static CopyStrategies list_copy_strategies(const CopyNodes *copies, const MwCopySite *site,
                                            const MwStrategyList *producers,
-                                           const MwStrategyList *consumers, bool is_first_step)
+                                           const MwStrategyList *consumers, CopyParts parts)
 {
     CopyStrategies strategies = {0};
     for (int t = 0; t < consumers->count; t++) {
         if (first_with_same_spec(site, consumers, t) < t)
             continue;
         MwSpec to = mw_copy_spec(site, &consumers->at[t]);
-        const int64_t *bytes = bytes_to(copies, site, producers, to, is_first_step);
+        const int64_t *bytes = bytes_to(copies, site, producers, to, parts);
         int64_t *amounts =
             mw_arena_dup(copies->arena, bytes, sizeof *bytes * (size_t)producers->count);
         qsort(amounts, (size_t)producers->count, sizeof *amounts, compare_bytes);
@@ -99,13 +104,13 @@ static CopyStrategies list_copy_strategies(const CopyNodes *copies, const MwCopy
     return strategies;
 }
 
-static void fill_tables(const CopyNodes *copies, const MwCopySite *site, bool is_first_step,
+static void fill_tables(const CopyNodes *copies, const MwCopySite *site, CopyParts parts,
                         CopyTables *tables)
 {
     const MwStrategyList *producers = copies->intra->lists[site->producer.index];
     const MwStrategyList *consumers = copies->intra->lists[site->consumer.index];
     const CopyStrategies strategies =
-        list_copy_strategies(copies, site, producers, consumers, is_first_step);
+        list_copy_strategies(copies, site, producers, consumers, parts);
     int64_t most = 0;
     for (int c = 0; c < strategies.count; c++)
         most = mw_max(most, strategies.at[c].amount);
@@ -129,16 +134,19 @@ static void fill_tables(const CopyNodes *copies, const MwCopySite *site, bool is
 }
 
 /* The tables are interned, so that equal ones are one pointer. */
-static const CopyTables *tables_of(CopyNodes *copies, const MwCopySite *site, bool is_first_step)
+static const CopyTables *tables_of(CopyNodes *copies, const MwCopySite *site, CopyParts parts)
 {
     const int64_t key[] = {copies->intra->lists[site->producer.index]->index,
-                           copies->intra->lists[site->consumer.index]->index, site->result,
-                           site->operand, is_first_step};
+                           copies->intra->lists[site->consumer.index]->index,
+                           site->result,
+                           site->operand,
+                           parts.making,
+                           parts.kept};
     void **at = mw_key_map_at(copies->arena, &copies->tables, key, sizeof key);
     if (*at)
         return *at;
     CopyTables *tables = *at = MW_NEW(copies->arena, CopyTables, 1);
-    fill_tables(copies, site, is_first_step, tables);
+    fill_tables(copies, site, parts, tables);
     return tables;
 }
 
@@ -152,11 +160,11 @@ static bool is_modelled(const CopyNodes *copies, int64_t begin, int64_t end)
 
 /* Adds the node of a copy that is live in [begin, end), if a modelled time lies there. */
 static void add_copy(CopyNodes *copies, const MwCopySite *site, int64_t begin, int64_t end,
-                     bool is_first_step)
+                     CopyParts parts)
 {
     if (!is_modelled(copies, begin, end))
         return;
-    const CopyTables *tables = tables_of(copies, site, is_first_step);
+    const CopyTables *tables = tables_of(copies, site, parts);
     if (tables->count == 0)
         return;
     const char *name = mw_value(copies->intra->graph, site->value)->name;
@@ -174,6 +182,15 @@ static void add_copy(CopyNodes *copies, const MwCopySite *site, int64_t begin, i
                 ((MwProblemEdge){node, site->consumer.index, tables->to_consumer}));
 }
 
+/* Adds the nodes of a copy: that which is live while the copy is made, and that which is live
+ * before and after. */
+static void add_copies(CopyNodes *copies, const MwCopySite *site)
+{
+    const bool begins = site->begin == site->made;
+    add_copy(copies, site, site->made, site->made + 1, (CopyParts){1, begins ? site->slots : 0});
+    add_copy(copies, site, site->begin + begins, site->end, (CopyParts){0, site->slots});
+}
+
 void mw_intra_problem_add_copies(MwIntraProblem *intra, const bool *modelled)
 {
     MwArena *arena = intra->arena;
@@ -185,11 +202,8 @@ void mw_intra_problem_add_copies(MwIntraProblem *intra, const bool *modelled)
         mw_vec_push(arena, &copies.edges, problem->edges[e]);
     const MwLife *lives = mw_liveness(arena, intra->graph, intra->flight);
     const MwCopySites sites = mw_copy_sites(arena, intra->graph, lives);
-    for (int i = 0; i < sites.count; i++) {
-        const MwCopySite *site = &sites.at[i];
-        add_copy(&copies, site, site->begin, site->begin + 1, true);
-        add_copy(&copies, site, site->begin + 1, site->end, false);
-    }
+    for (int i = 0; i < sites.count; i++)
+        add_copies(&copies, &sites.at[i]);
     problem->nodes = copies.nodes.at;
     problem->node_count = copies.nodes.count;
     problem->edges = copies.edges.at;

@@ -51,7 +51,7 @@ static MwCopyBytes copy_bytes_of(const Footprint *f, const MwCopySite *site)
 {
     if (!f->sharding) {
         const int64_t whole = mw_tensor_bytes(mw_value_tensor(f->graph, site->value));
-        return (MwCopyBytes){3 * whole, whole};
+        return (MwCopyBytes){2 * whole, whole};
     }
     return mw_copy_bytes(f->intra, site->value, mw_sharding_value_spec(f->sharding, site->value),
                          mw_copy_spec(site, mw_sharding_strategy(f->sharding, site->consumer)));
@@ -63,8 +63,8 @@ static void add_copies(Footprint *f)
     for (int i = 0; i < sites.count; i++) {
         const MwCopySite *site = &sites.at[i];
         const MwCopyBytes bytes = copy_bytes_of(f, site);
-        add(f, site->begin, site->begin + 1, bytes.peak);
-        add(f, site->begin + 1, site->end, bytes.kept);
+        add(f, site->made, site->made + 1, bytes.making);
+        add(f, site->begin, site->end, site->slots * bytes.kept);
     }
 }
 

@@ -171,7 +171,8 @@ static void live_through_loops(LivenessWalk *walk)
     }
 }
 
-/* Decides whether a value spans tasks, and for how many micro-batches it is live at once. */
+/* Decides whether a value, or a copy that it is a view of, spans tasks, and for how many
+ * micro-batches that is live at once. */
 static void set_slots(const LivenessWalk *walk, int value)
 {
     const MwFlight *flight = walk->flight;
@@ -185,15 +186,18 @@ static void set_slots(const LivenessWalk *walk, int value)
     life->made = life->begin;
     life->used = life->end;
     life->slots = 1;
-    life->spans_tasks =
-        flight && !is_stored && life->storage == MW_STORE_OWN &&
-        (moves || (from != MW_PHASE_UPDATE && !flight->is_sequential && from != to));
+    const bool waits = flight && !is_stored &&
+                       (moves || (from != MW_PHASE_UPDATE && !flight->is_sequential && from != to));
+    int slots = 1;
+    if (waits && from != MW_PHASE_UPDATE && to != MW_PHASE_UPDATE)
+        slots = (int)mw_min(flight->slots[from][to] + moves, flight->micro_batches);
+    life->copy_slots = waits && life->storage == MW_STORE_VIEW ? slots : 0;
+    life->spans_tasks = waits && life->storage == MW_STORE_OWN;
     if (!life->spans_tasks)
         return;
+    life->slots = slots;
     life->begin = 0;
     life->end = walk->graph->nodes.count;
-    if (from != MW_PHASE_UPDATE && to != MW_PHASE_UPDATE)
-        life->slots = (int)mw_min(flight->slots[from][to] + moves, flight->micro_batches);
 }
 
 MwLife *mw_liveness(MwArena *arena, const MwGraph *graph, const MwFlight *flight)

@@ -23,6 +23,9 @@ typedef struct {
      * in flight. */
     bool spans_tasks;
     int slots; /* micro-batches for which it is live at once; 1 unless spans_tasks */
+    /* Of a view: micro-batches for which a resharded copy that it is a view of is live at once,
+     * where that waits between tasks; 0: it does not. */
+    int copy_slots;
 } MwLife;
 
 /* [values] in `arena`. Sources live at all times; outputs live until the step ends. `flight`

@@ -29,6 +29,19 @@ static const double LEAST_SHARE = 1.0 / 32;
 
 /* ---- Meshes ---- */
 
+/* The logical mesh on which the search for stages solved a very large stage, alone on mesh `index`
+ * of the staging; NULL: there is none such. */
+static const MwMeshShape *checked_mesh(const MwCompilation *compilation, int index)
+{
+    const MwStaging *staging = &compilation->staging;
+    const int stage = mw_staging_stage_at(staging, index, 0);
+    return staging->checked && staging->checked[stage].choice &&
+                   mw_staging_chunks(staging, index) == 1 &&
+                   staging->checked[stage].node_count > MW_TUNED_ONE_MESH_NODES
+               ? &staging->checked[stage].mesh
+               : NULL;
+}
+
 /* The logical meshes to try for mesh `index` of the staging. */
 static MwMeshList choose_meshes(MwArena *arena, const MwCompilation *compilation, int index)
 {
@@ -37,6 +50,8 @@ static MwMeshList choose_meshes(MwArena *arena, const MwCompilation *compilation
     const MwMeshShape *wanted = &compilation->options.mesh;
     if (wanted->axis_count == 0)
         wanted = &submesh->shape;
+    if (wanted->axis_count == 0 && checked_mesh(compilation, index))
+        wanted = checked_mesh(compilation, index);
     if (wanted->axis_count == 0)
         return mw_mesh_shapes(arena, devices);
     MW_ASSERT(mw_mesh_devices(wanted) == devices);
@@ -60,6 +75,7 @@ typedef struct {
     double time_limit_s;     /* 0: none */
     MwCost bound;            /* lower bound of the cost, without a memory limit */
     int64_t needed_bytes;    /* of a device, if the mesh lacks memory; otherwise 0 */
+    int64_t entries;         /* work of solving it (solver/stop.h) */
     MwDiags *diags;          /* why the mesh is not possible */
 } StageAttempt;
 
@@ -109,50 +125,83 @@ static void find_bound(StageAttempt *attempt)
     mw_arena_free(&scratch);
 }
 
-/* The choice of the first earlier stage that is alike, where it fits here; else NULL. */
+/* The choice of the first earlier stage that is alike, where it fits here; else NULL. It costs the
+ * same, and stages that are alike are many in a long pipeline. */
 static MwSharding *find_alike(StageAttempt *attempt)
 {
     const MwCompilation *compilation = attempt->compilation;
     for (int s = 0; s < attempt->stage; s++) {
         const MwSharding *other = compilation->stages[s].sharding;
         if (other && mw_intra_problems_alike(other->problem, attempt->problem))
-            return mw_sharding_of_alike(attempt->arena, attempt->problem, other,
-                                        attempt->memory_bytes);
+            return mw_sharding_of_choice(attempt->arena, attempt->problem, other->choice,
+                                         attempt->memory_bytes);
     }
     return NULL;
 }
 
-/* The choice of an alike stage, with a bound of this one; NULL: there is none that fits. It costs
- * the same, and stages that are alike are many in a long pipeline. */
-static MwSharding *reuse_alike(StageAttempt *attempt)
+/* The choice that the search for stages found for the stage on this mesh, where it found one. The
+ * graph is the same, unless the choice costs something else. */
+static MwSharding *find_checked(StageAttempt *attempt)
 {
-    MwSharding *sharding = find_alike(attempt);
-    if (!sharding)
+    const MwStaging *staging = &attempt->compilation->staging;
+    const MwStageChecked *checked = staging->checked ? &staging->checked[attempt->stage] : NULL;
+    MwIntraProblem *problem = attempt->problem;
+    if (!checked || !checked->choice || checked->node_count != problem->graph->nodes.count ||
+        !mw_mesh_equal(&checked->mesh, &attempt->mesh))
         return NULL;
-    find_bound(attempt);
-    sharding->solution.lower_bound = attempt->bound;
-    sharding->lower_bound_s = mw_seconds(attempt->bound);
+    for (int n = 0; n < checked->node_count; n++)
+        if (checked->choice[n] >= problem->problem.nodes[n].strategy_count)
+            return NULL;
+    MwSharding *sharding =
+        mw_sharding_of_choice(attempt->arena, problem, checked->choice, attempt->memory_bytes);
+    if (!sharding || sharding->solution.cost != checked->cost)
+        return NULL;
+    sharding->lower_bound_s = checked->lower_bound_s;
     return sharding;
 }
 
+/* The cheaper one of these that costs less than `cutoff` (0: no cutoff), with a bound; NULL: there
+ * is none. The problem has no nodes for copies afterwards. */
+static MwSharding *find_known(StageAttempt *attempt, MwCost cutoff)
+{
+    MwSharding *alike = cutoff ? NULL : find_alike(attempt), *known = find_checked(attempt);
+    if (alike && attempt->bound == 0)
+        find_bound(attempt);
+    if (alike && (!known || alike->solution.cost < known->solution.cost))
+        known = alike;
+    if (!known || (cutoff && known->solution.cost >= cutoff))
+        return NULL;
+    known->lower_bound_s = fmax(known->lower_bound_s, mw_seconds(attempt->bound));
+    known->solution.lower_bound = mw_picoseconds(known->lower_bound_s);
+    return known;
+}
+
+/* The cheaper one; NULL: there is none. */
+static const MwSharding *cheaper(const MwSharding *a, const MwSharding *b)
+{
+    return a && (!b || a->solution.cost < b->solution.cost) ? a : b;
+}
+
 /* Whether a choice costs at most this share of its cost more than its lower bound. */
-static bool is_within(const MwSharding *sharding, double gap)
+static bool is_within(const MwSharding *sharding, double lower_bound_s, double gap)
 {
-    const MwSolution *solution = &sharding->solution;
-    return (double)(solution->cost - solution->lower_bound) <= gap * (double)solution->cost;
+    return sharding->objective_s - lower_bound_s <= gap * sharding->objective_s;
 }
 
-/* Whether a solve found no choice, though there may be one, or one that is far from its bound. */
-static bool is_far(const MwShardingFit *fit)
+/* Whether a solve found no choice, though there may be one, and none is known, or the best is far
+ * from its bound. */
+static bool is_far(const MwShardingFit *fit, const MwSharding *known)
 {
-    return fit->sharding ? !is_within(fit->sharding, MW_TUNED_FAR_GAP)
-                         : fit->needed_bytes > 0 || fit->solution.status == MW_SOLVED_UNKNOWN;
+    const MwSharding *best = cheaper(fit->sharding, known);
+    return best ? !is_within(best, fmax(best->lower_bound_s, fit->lower_bound_s), MW_TUNED_FAR_GAP)
+                : fit->needed_bytes > 0 || fit->solution.status == MW_SOLVED_UNKNOWN;
 }
 
-/* Solves the stage in a share of the time limit. Where that leaves it without a sharding, or far
- * from its bound, solves it again until it is near, as the search for stages did; that ends by
- * itself. */
-static MwShardingFit solve_in_share(StageAttempt *attempt, MwCost cutoff, double share)
+/* Solves the stage, of which `known` is known (NULL: nothing), in a share of the time limit. Where
+ * that leaves it without a sharding, or far from its bound, solves it again until it is near, as
+ * the search for stages did; that ends by itself. */
+static MwShardingFit solve_in_share(StageAttempt *attempt, const MwSharding *known, MwCost cutoff,
+                                    double share)
 {
     MwIntraProblem *problem = attempt->problem;
     const MwSolveOptions options = {
@@ -160,12 +209,14 @@ static MwShardingFit solve_in_share(StageAttempt *attempt, MwCost cutoff, double
         .cutoff = cutoff,
         .gap = problem->graph->nodes.count > MW_TUNED_LARGE_NODES ? MW_TUNED_LARGE_GAP : 0};
     MwShardingFit fit = mw_sharding_fit(attempt->arena, problem, attempt->memory_bytes, options);
-    if (cutoff || !is_far(&fit))
+    attempt->entries = fit.entries;
+    if (cutoff || !is_far(&fit, known))
         return fit;
     const MwProblem solved = problem->problem;
     MwShardingFit near =
         mw_sharding_fit(attempt->arena, problem, attempt->memory_bytes, MW_SHARDING_NEAR);
     const double lower_bound_s = fmax(fit.lower_bound_s, near.lower_bound_s);
+    attempt->entries += near.entries;
     if (near.sharding && (!fit.sharding || near.solution.cost < fit.solution.cost))
         fit = near;
     else
@@ -175,18 +226,22 @@ static MwShardingFit solve_in_share(StageAttempt *attempt, MwCost cutoff, double
 }
 
 /* The best sharding of the stage on the mesh; NULL if none is found that costs less than `cutoff`
- * (0: no cutoff). `share` of the time limit is for the mesh. */
+ * (0: no cutoff). `share` of the time limit is for the mesh. What is known of the stage is taken
+ * where it is as near to its bound as is asked for, or nothing cheaper is found. */
 static MwSharding *solve_stage(StageAttempt *attempt, MwCost cutoff, double share)
 {
-    MwSharding *alike = cutoff ? NULL : reuse_alike(attempt);
-    if (alike && is_within(alike, MW_TUNED_LARGE_GAP))
-        return alike;
-    const MwShardingFit fit = solve_in_share(attempt, cutoff, share);
+    const bool is_large = attempt->problem->graph->nodes.count > MW_TUNED_LARGE_NODES;
+    MwSharding *known = find_known(attempt, cutoff);
+    if (known && (attempt->compilation->options.takes_any ||
+                  is_within(known, known->lower_bound_s, is_large ? 2 * MW_TUNED_LARGE_GAP : 0)))
+        return known;
+    const MwShardingFit fit = solve_in_share(attempt, known, cutoff, share);
     MwSharding *sharding = fit.sharding;
-    if (alike && (!sharding || alike->solution.cost < sharding->solution.cost))
-        sharding = reuse_alike(attempt); /* the problem has other copies now */
+    if (known && cheaper(sharding, known) == known)
+        sharding = find_known(attempt, cutoff); /* once more: the problem has other copies now */
     if (sharding)
-        sharding->lower_bound_s = fmax(fit.lower_bound_s, mw_seconds(attempt->bound));
+        sharding->lower_bound_s =
+            fmax(fmax(fit.lower_bound_s, sharding->lower_bound_s), mw_seconds(attempt->bound));
     else
         refuse(attempt, attempt->problem, &fit);
     return sharding;
@@ -437,6 +492,16 @@ static void shard_one(void *context, int i)
     shard_submesh(wave->compilation, wave->submeshes.at[i]);
 }
 
+/* Work of solving the stages of a mesh. */
+static int64_t solved_entries(const Submesh *submesh)
+{
+    int64_t entries = 0;
+    for (int i = 0; i < submesh->meshes.count; i++)
+        for (int k = 0; k < submesh->stage_count; k++)
+            entries += submesh->candidates[i].attempts[k].entries;
+    return entries;
+}
+
 /* Solves the meshes of a wave, whose stages share the time limit; false after errors. */
 static bool shard_wave(MwCompilation *compilation, Wave *wave, MwDiags *diags)
 {
@@ -448,6 +513,7 @@ static bool shard_wave(MwCompilation *compilation, Wave *wave, MwDiags *diags)
     mw_parallel(mw_solve_threads(), wave->submeshes.count, shard_one, wave);
     for (int w = 0; w < wave->submeshes.count; w++) {
         const Submesh *submesh = wave->submeshes.at[w];
+        compilation->solved_s += MW_SECONDS_OF_ENTRY * (double)solved_entries(submesh);
         if (!submesh->best) {
             refuse_meshes(compilation, submesh, diags);
             return false;

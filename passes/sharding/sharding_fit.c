@@ -8,15 +8,19 @@
  * are added, and the problem is solved again. A problem with some of the copies is a relaxation
  * of that with all of them, so every lower bound holds. If no time is left to add, the memory
  * target is lowered (passes/memory_target.h), while the lower bound remains that of the whole
- * memory. Each solve has half the time limit of the one before, so that all together take at
- * most twice the first. The time is counted work (solver/stop.h), so that the same input gives the
- * same plan on every machine, however busy. */
+ * memory. In a large graph, where nodes for copies make a problem that is much harder to solve, the
+ * target is lowered first, up to LOWERINGS times. Each solve has half the time limit of the one
+ * before, so that all together take at most twice the first. The time is counted work
+ * (solver/stop.h), so that the same input gives the same plan on every machine, however busy. */
 #include "passes/sharding/sharding_fit.h"
 
 #include "cost/units.h"
 #include "passes/memory_target.h"
 #include "passes/sharding/copies.h"
 #include "passes/sharding/footprint.h"
+
+/* How often the target is lowered before copies have nodes. */
+enum { LOWERINGS = 2 };
 
 static MwSharding *sharding_of(MwArena *arena, MwIntraProblem *problem, const MwSolution *solution)
 {
@@ -47,39 +51,82 @@ static bool add_copies(const MwSharding *sharding, int64_t memory_bytes, bool *m
     return more;
 }
 
+/* One call. */
+typedef struct {
+    MwArena *arena;
+    MwIntraProblem *intra;
+    int64_t memory_bytes;
+    MwSolveOptions options; /* of the next solve */
+    MwCost bound;           /* of the cost within the whole memory */
+    MwShardingFit fit;
+} Fit;
+
+/* Solves within `target_bytes`. Sets the sharding of the answer if the solution fits; NULL if there
+ * is no solution. */
+static const MwSharding *solve_within(Fit *f, int64_t target_bytes)
+{
+    f->intra->problem.usage_limit = target_bytes;
+    f->fit.solution = mw_solve(f->arena, &f->intra->problem, &f->options);
+    f->options.time_limit_s /= 2;
+    if (target_bytes == f->memory_bytes)
+        f->bound = mw_max(f->bound, f->fit.solution.lower_bound);
+    f->fit.lower_bound_s = mw_seconds(f->bound);
+    if (!f->fit.solution.choice)
+        return NULL;
+    MwSharding *sharding = sharding_of(f->arena, f->intra, &f->fit.solution);
+    sharding->lower_bound_s = f->fit.lower_bound_s;
+    if (sharding->peak_bytes <= f->memory_bytes)
+        f->fit.sharding = sharding;
+    else
+        f->fit.needed_bytes = sharding->peak_bytes;
+    return sharding;
+}
+
+/* Solves the problem without nodes for copies, for less memory while the solution does not fit.
+ * Returns the solution within the whole memory. */
+static const MwSharding *solve_lowered(Fit *f)
+{
+    MwMemoryTarget target = mw_memory_target(f->memory_bytes, LOWERINGS);
+    const MwSharding *first = solve_within(f, f->memory_bytes), *last = first;
+    while (last && !f->fit.sharding && mw_memory_target_exceeded(&target, f->fit.needed_bytes))
+        last = solve_within(f, target.target_bytes);
+    return first;
+}
+
+/* Solves with nodes for copies, of more and more of them, and then for less memory. `last`: a
+ * solution that does not fit; NULL: there is none yet. */
+static void solve_with_copies(Fit *f, const MwSharding *last)
+{
+    bool *modelled = MW_NEW(f->arena, bool, f->intra->graph->nodes.count), unfinished = true;
+    MwMemoryTarget target = mw_memory_target(f->memory_bytes, MW_TUNED_MEMORY_CORRECTIONS);
+    int copy_rounds = MW_TUNED_MEMORY_CORRECTIONS;
+    if (!last)
+        last = solve_within(f, target.target_bytes);
+    while (!f->fit.sharding) {
+        if (!last)
+            unfinished = mw_memory_target_empty(&target);
+        else if (copy_rounds > 0 && add_copies(last, f->memory_bytes, modelled))
+            copy_rounds--;
+        else
+            unfinished = mw_memory_target_exceeded(&target, last->peak_bytes);
+        if (!unfinished)
+            return;
+        last = solve_within(f, target.target_bytes);
+    }
+}
+
 MwShardingFit mw_sharding_fit(MwArena *arena, MwIntraProblem *intra, int64_t memory_bytes,
                               MwSolveOptions options)
 {
-    MwShardingFit fit = {0};
-    MwProblem *problem = &intra->problem;
-    MwMemoryTarget target = mw_memory_target(memory_bytes, MW_TUNED_MEMORY_CORRECTIONS);
-    bool *modelled = MW_NEW(arena, bool, intra->graph->nodes.count), unfinished = true;
+    Fit f = {.arena = arena, .intra = intra, .memory_bytes = memory_bytes, .options = options};
     MwSolveWork work = {0};
-    MwCost bound = 0;
-    options.work = options.time_limit_s > 0 ? &work : NULL;
-    mw_intra_problem_add_copies(intra, modelled);
-    for (int copy_rounds = MW_TUNED_MEMORY_CORRECTIONS; unfinished; options.time_limit_s /= 2) {
-        problem->usage_limit = target.target_bytes;
-        fit.solution = mw_solve(arena, problem, &options);
-        if (target.target_bytes == memory_bytes)
-            bound = mw_max(bound, fit.solution.lower_bound);
-        fit.lower_bound_s = mw_seconds(bound);
-        if (!fit.solution.choice) {
-            unfinished = mw_memory_target_empty(&target);
-            continue;
-        }
-        MwSharding *sharding = sharding_of(arena, intra, &fit.solution);
-        sharding->lower_bound_s = fit.lower_bound_s;
-        if (sharding->peak_bytes <= memory_bytes) {
-            fit.sharding = sharding;
-            break;
-        }
-        fit.needed_bytes = sharding->peak_bytes;
-        if (copy_rounds > 0 && add_copies(sharding, memory_bytes, modelled))
-            copy_rounds--;
-        else
-            unfinished = mw_memory_target_exceeded(&target, fit.needed_bytes);
-    }
-    problem->usage_limit = memory_bytes;
-    return fit;
+    const bool is_large = intra->graph->nodes.count > MW_TUNED_LARGE_NODES;
+    f.options.work = &work;
+    mw_intra_problem_add_copies(intra, MW_NEW(arena, bool, intra->graph->nodes.count));
+    const MwSharding *first = is_large ? solve_lowered(&f) : NULL;
+    if (!f.fit.sharding && (first || !is_large))
+        solve_with_copies(&f, first);
+    intra->problem.usage_limit = memory_bytes;
+    f.fit.entries = work.entries;
+    return f.fit;
 }

@@ -11,6 +11,7 @@ typedef struct {
     MwSolution solution;  /* of the last problem that was solved */
     int64_t needed_bytes; /* peak of the last sharding that did not fit; 0: there was none */
     double lower_bound_s; /* proven lower bound of a step within the whole memory */
+    int64_t entries;      /* work of all solves (solver/stop.h) */
 } MwShardingFit;
 
 /* Options for a solve that ends by itself once its choice is not far from its bound. */

@@ -21,7 +21,9 @@ typedef struct {
     MwFlight flight;
     MwIntraProblem *problem;
     const MwSharding *sharding; /* that fits; NULL: none yet */
+    double lower_bound_s;       /* of a step within the memory; 0: not known */
     bool is_done;
+    int64_t entries; /* work of solving it */
 } StageCheck;
 
 typedef struct {
@@ -75,6 +77,8 @@ static void solve_stage(void *context, int index)
         mw_sharding_fit(stage->arena, stage->problem, limit_of(check, i), MW_SHARDING_NEAR);
     check->needed[i] = needed_bytes(&fit, limit_of(check, i));
     stage->sharding = fit.sharding;
+    stage->lower_bound_s = fit.lower_bound_s;
+    stage->entries = fit.entries;
     stage->is_done = true;
 }
 
@@ -87,8 +91,8 @@ static bool reuse(const LayoutCheck *check, int i)
         const StageCheck *other = &check->stages[k];
         if (!other->sharding || !mw_intra_problems_alike(other->problem, stage->problem))
             continue;
-        stage->sharding =
-            mw_sharding_of_alike(stage->arena, stage->problem, other->sharding, limit_of(check, i));
+        stage->sharding = mw_sharding_of_choice(stage->arena, stage->problem,
+                                                other->sharding->choice, limit_of(check, i));
         stage->is_done = stage->sharding != NULL;
         if (stage->is_done)
             check->needed[i] = (double)stage->sharding->peak_bytes;
@@ -120,6 +124,21 @@ static void solve_stages(LayoutCheck *check, int threads)
     } while (count > 0);
 }
 
+/* What is kept of a stage that is solved. */
+static MwStageChecked checked_of(MwArena *arena, const StageCheck *stage)
+{
+    const MwSharding *sharding = stage->sharding;
+    if (!sharding)
+        return (MwStageChecked){0};
+    const int nodes = stage->graph.nodes.count;
+    return (MwStageChecked){
+        .mesh = sharding->problem->model.mesh,
+        .choice = mw_arena_dup(arena, sharding->choice, sizeof *sharding->choice * (size_t)nodes),
+        .node_count = nodes,
+        .cost = sharding->solution.cost,
+        .lower_bound_s = stage->lower_bound_s};
+}
+
 double mw_stage_check(MwArena *arena, const MwStageCheckRequest *request, double *needed)
 {
     const MwStageLayout *layout = request->layout;
@@ -141,8 +160,11 @@ double mw_stage_check(MwArena *arena, const MwStageCheckRequest *request, double
                          .wave = MW_NEW(arena, int, stages)};
     mw_parallel(request->threads, stages, build_stage, &check);
     solve_stages(&check, request->threads);
-    for (int i = 0; i < stages; i++)
+    for (int i = 0; i < stages; i++) {
+        *request->solved_entries += check.stages[i].entries;
+        request->checked[i] = checked_of(request->kept, &check.stages[i]);
         mw_arena_free(&check.stages[i].arena);
+    }
     double most = 0;
     for (int i = 0; i < layout->stage_count; i++)
         most = fmax(most, needed[i] / mw_stage_layout_memory_share(layout, i));

@@ -11,6 +11,9 @@ typedef struct {
     const MwStaging *staging; /* that of the layout */
     double memory_bytes;      /* of a device */
     int threads;
+    MwStageChecked *checked; /* [stages] result, of a layout that fits; choices lie in `kept` */
+    MwArena *kept;
+    int64_t *solved_entries; /* takes in the work of solving (solver/stop.h) */
 } MwStageCheckRequest;
 
 /* Solves the stages of the layout as the pass `sharding` does, quickly, and returns the bytes

@@ -20,6 +20,7 @@ typedef struct {
     int64_t most_effort;    /* of `costs`, beyond which only layouts of stages whose costs are known
                                are compared */
     bool is_optional;       /* no layout need be found beyond that */
+    bool needs_no_reason;   /* why there is no layout is not asked for, where that takes long */
     double below_s;         /* only layouts are wanted whose step is shorter; INFINITY: all */
     double memory_bytes;    /* of a device */
 } MwStageChoiceQuery;

@@ -191,7 +191,8 @@ static bool fits_most_in_flight(const MwStageCosts *costs, const MwStageCost *co
 }
 
 /* Index of the mesh that is not shortlisted yet and takes the least time, as many times longer as
- * it lacks memory in the leanest schedules; -1: none. */
+ * it lacks memory in the leanest schedules; -1: none. Where no other task runs between those of a
+ * micro-batch, recomputation gives back most of what it needs, so that lack counts by its root. */
 static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
 {
     int best = -1;
@@ -201,8 +202,9 @@ static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
         if (search->is_shortlisted[i] ||
             !mw_stage_terms_sum(&costs->samples, search->terms, &search->meshes[i], 0, &cost))
             continue;
-        const double lack = bytes_in_flight(costs, &cost, 1) / costs->memory_bytes;
-        const double time_s = step_s(costs, &cost) * fmax(1, lack);
+        const double lack = fmax(1, bytes_in_flight(costs, &cost, 1) / costs->memory_bytes);
+        const double time_s =
+            step_s(costs, &cost) * (search->cost_query->is_sequential ? sqrt(lack) : lack);
         if (time_s < least_s) {
             least_s = time_s;
             best = i;

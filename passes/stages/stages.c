@@ -514,6 +514,7 @@ bool mw_pass_stages(MwCompilation *compilation, MwDiags *diags)
                                 .memory_bytes = (double)mw_memory_bytes(compilation),
                                 .threads = mw_solve_threads()};
     MwStageTrials trials = mw_stage_trials(&query);
+    compilation->solved_s += MW_SECONDS_OF_ENTRY * (double)trials.solved_entries;
     if (compilation->takes_next_layout && trials.chosen < 0) {
         mw_diag_error(diags, mw_span_none(), "no other layout fits the memory");
         return false;

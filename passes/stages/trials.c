@@ -98,6 +98,12 @@ static const MwStageLayout *incumbent(const Trials *t)
     return best < 0 ? NULL : &t->trials.at[best].layout;
 }
 
+/* Whether what there is will do. */
+static bool will_do(const Trials *t)
+{
+    return t->compilation->options.takes_any && incumbent(t);
+}
+
 static bool has_layout(const Trials *t)
 {
     for (int i = 0; i < t->trials.count; i++)
@@ -323,6 +329,7 @@ static MwStageReason try_schedule(Trials *t, RankedBatching *ranked, MwPipelineK
                                 .layer_stage = t->query->layer_stage,
                                 .is_optional = incumbent(t) != NULL,
                                 .most_effort = most_effort(t, ranked->batching),
+                                .needs_no_reason = is_late(t, kind),
                                 .below_s = limit_of(t, kind),
                                 .memory_bytes = bytes_for(t, kind)};
     set_devices(t, &query);
@@ -412,12 +419,20 @@ static void try_later_schedules(Trials *t, RankedBatching *ranked)
         try_turn(t, ranked, 0);
 }
 
+/* Whether the devices can hold what the model keeps, and one micro-batch. */
+static bool may_fit(const Trials *t, const MwStageBatching *batching)
+{
+    return mw_stage_batching_fits(batching, target_bytes(t), 1);
+}
+
 /* Whether a late schedule can yield a better layout. One that needs no less memory than that of
  * turn 1 gains the bubble alone. The others may do without recomputation, or split tensors less, so
  * that what counts is the least step that there can be. */
 static bool late_is_worth_it(const Trials *t, const RankedBatching *ranked, MwPipelineKind kind)
 {
     const MwStageLayout *best = incumbent(t);
+    if (!may_fit(t, ranked->batching))
+        return false;
     if (mw_pipeline_info(kind)->leaner == mw_pipeline_first(true))
         return bubble_is_worth_it(t, ranked);
     return !best || ranked->batching->estimate.least_s < (1 - MW_TUNED_LATE_GAIN) * best->step_s;
@@ -469,7 +484,7 @@ static RankedBatching *rank_batchings(Trials *t, int *count)
 /* Whether what is left of the effort allows to try another number of micro-batches. */
 static bool has_effort_left(const Trials *t)
 {
-    return mw_stage_known_effort(t->known) < MW_TUNED_SEARCH_EFFORT;
+    return !will_do(t) && mw_stage_known_effort(t->known) < MW_TUNED_SEARCH_EFFORT;
 }
 
 /* Tries pipelines: the schedule of turn 1 with each number of micro-batches; then the other
@@ -483,11 +498,12 @@ static void try_pipelines(Trials *t)
     t->ranking = rank_batchings(t, &count);
     for (; t->tried < count && (!incumbent(t) || has_effort_left(t)); t->tried++) {
         const MwStageLayout *best = incumbent(t);
-        if (best && t->ranking[t->tried].batching->estimate.least_s >= best->step_s)
+        if ((best && t->ranking[t->tried].batching->estimate.least_s >= best->step_s) ||
+            (t->tried > 0 && !may_fit(t, t->ranking[t->tried].batching)))
             continue;
         try_turn(t, &t->ranking[t->tried], 1);
     }
-    for (int i = 0; i < t->tried; i++)
+    for (int i = 0; i < t->tried && !will_do(t); i++)
         try_later_schedules(t, &t->ranking[i]);
 }
 
@@ -523,7 +539,10 @@ static void search_layouts(Trials *t)
 {
     int next = 0;
     try_single_stage(t, &next, 1);
-    try_pipelines(t);
+    if (!will_do(t))
+        try_pipelines(t);
+    if (will_do(t))
+        return;
     try_single_stage(t, &next, incumbent(t) && !has_effort_left(t) ? 1 : INT_MAX);
     try_other_stage_counts(t);
 }
@@ -563,8 +582,8 @@ static bool correct_target(Trials *t, bool may_fit)
  * memory target. */
 static int validate(Trials *t)
 {
-    MwStageValidation validation = {t->compilation, &t->batchings, t->query->memory_bytes,
-                                    t->query->threads};
+    MwStageValidation validation = {t->compilation,    &t->batchings, t->query->memory_bytes,
+                                    t->query->threads, t->kept,       &t->out->solved_entries};
     for (;;) {
         bool may_fit = incumbent(t) != NULL;
         int chosen = mw_stage_trials_validate(&validation, t->trials.at, t->trials.count);
@@ -580,8 +599,9 @@ static int validate(Trials *t)
  * is chosen if it fits, too; else there is no trace of them. */
 static void choose_late(Trials *t)
 {
-    const MwStageValidation validation = {t->compilation, &t->batchings, t->query->memory_bytes,
-                                          t->query->threads};
+    const MwStageValidation validation = {
+        t->compilation,    &t->batchings, t->query->memory_bytes,
+        t->query->threads, t->kept,       &t->out->solved_entries};
     const int first = t->trials.count, other = t->out->chosen;
     try_late_schedules(t);
     const int best =
@@ -608,8 +628,9 @@ static int take_next(Trials *t, MwStageFound *found)
     for (int i = 0; i < t->trials.count; i++)
         if (t->trials.at[i].fits && !t->trials.at[i].is_taken)
             make_batching(t, mw_stage_batching_of(&t->batchings, &t->trials.at[i].layout));
-    const MwStageValidation validation = {t->compilation, &t->batchings, t->query->memory_bytes,
-                                          t->query->threads};
+    const MwStageValidation validation = {
+        t->compilation,    &t->batchings, t->query->memory_bytes,
+        t->query->threads, t->kept,       &t->out->solved_entries};
     return incumbent(t) ? mw_stage_trials_validate(&validation, t->trials.at, t->trials.count) : -1;
 }
 
@@ -620,12 +641,14 @@ static void choose(Trials *t, MwStageFound *found)
     MwStageBatching *first = &t->batchings.at[0];
     if (found) {
         *out = found->out;
+        out->solved_entries = 0;
         out->chosen = take_next(t, found);
     } else if (make_batching(t, first)) {
         out->kept_bytes = mw_stage_costs_whole(first->costs, false).kept_bytes;
         search_layouts(t);
         out->chosen = validate(t);
-        choose_late(t);
+        if (out->chosen < 0 || !t->compilation->options.takes_any)
+            choose_late(t);
         out->leanest = leanest(t);
     }
 }
@@ -660,6 +683,7 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
         out.staging = mw_stage_layout_staging(t.arena, batching->costs, &taken->layout);
         out.staging.name = taken->name;
         out.staging.step_s = taken->layout.step_s;
+        out.staging.checked = taken->is_solved ? taken->checked : NULL;
     }
     mw_stage_batchings_free(&t.batchings);
     return out;

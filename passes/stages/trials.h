@@ -17,13 +17,14 @@ typedef struct {
 typedef struct {
     int trial_count;
     MwStageTrial *trials;
-    int chosen;           /* index of the best trial that fits; -1: none fits */
-    int leanest;          /* index of the layout that needs the least memory; -1: no layout */
-    MwStaging staging;    /* of the chosen trial; of the leanest if none fits */
-    MwStageReason reason; /* why there cannot be several stages; POSSIBLE: there can */
-    double needed_bytes;  /* if none fits: the least that a device needs; INFINITY: not known */
-    double kept_bytes;    /* of the whole model: weights, gradients, states */
-    double left_out_s;    /* the least of MwStageChoiceAnswer.left_out_s */
+    int chosen;             /* index of the best trial that fits; -1: none fits */
+    int leanest;            /* index of the layout that needs the least memory; -1: no layout */
+    MwStaging staging;      /* of the chosen trial; of the leanest if none fits */
+    MwStageReason reason;   /* why there cannot be several stages; POSSIBLE: there can */
+    double needed_bytes;    /* if none fits: the least that a device needs; INFINITY: not known */
+    double kept_bytes;      /* of the whole model: weights, gradients, states */
+    double left_out_s;      /* the least of MwStageChoiceAnswer.left_out_s */
+    int64_t solved_entries; /* work of solving stages of layouts (solver/stop.h) */
 } MwStageTrials;
 
 /* The result lies in the compilation's arena. */

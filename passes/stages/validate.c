@@ -97,11 +97,15 @@ static void solve_trial(const MwStageValidation *s, MwStageTrial *trial)
     double *needed = MW_NEW(scratch, double, trial->layout.stage_count);
     MwStaging staging = mw_stage_layout_staging(
         scratch, mw_stage_batching_of(s->batchings, &trial->layout)->costs, &trial->layout);
+    trial->checked = MW_NEW(s->kept, MwStageChecked, trial->layout.stage_count);
     MwStageCheckRequest check = {.compilation = s->compilation,
                                  .layout = &trial->layout,
                                  .staging = &staging,
                                  .memory_bytes = s->memory_bytes,
-                                 .threads = s->threads};
+                                 .threads = s->threads,
+                                 .checked = trial->checked,
+                                 .kept = s->kept,
+                                 .solved_entries = s->solved_entries};
     double most = mw_stage_check(scratch, &check, needed);
     bool was_thought_to_fit = trial->fits;
     trial->is_solved = true;

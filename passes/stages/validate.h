@@ -10,11 +10,12 @@
 /* A layout that the search considered, or a search that found none. */
 typedef struct {
     const char *name;
-    MwStageLayout layout; /* without stages: no layout has memory enough */
-    bool fits;            /* the memory: by estimate, or as solved if `is_solved` */
-    bool is_solved;       /* `needed_bytes` follows from solved stages */
-    bool is_taken;        /* by another compilation: not to be chosen again */
-    double needed_bytes;  /* of a device; 0: not known */
+    MwStageLayout layout;    /* without stages: no layout has memory enough */
+    bool fits;               /* the memory: by estimate, or as solved if `is_solved` */
+    bool is_solved;          /* `needed_bytes` follows from solved stages */
+    bool is_taken;           /* by another compilation: not to be chosen again */
+    double needed_bytes;     /* of a device; 0: not known */
+    MwStageChecked *checked; /* [stages] if `is_solved` */
 } MwStageTrial;
 
 typedef struct {
@@ -22,6 +23,8 @@ typedef struct {
     MwStageBatchings *batchings;      /* of all layouts */
     double memory_bytes;              /* of a device */
     int threads;
+    MwArena *kept;           /* of what is kept of solved stages */
+    int64_t *solved_entries; /* takes in the work of solving stages (solver/stop.h) */
 } MwStageValidation;
 
 /* The index of the fastest trial that fits and is not taken, the first of equals; -1 if there is

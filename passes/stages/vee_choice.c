@@ -164,6 +164,7 @@ static MwVeeProblem problem_of(const VeeSearch *v)
                           .memory_bytes = mw_whole_bytes(query->memory_bytes),
                           .time_below =
                               isfinite(query->below_s) ? mw_picoseconds(query->below_s) : 0,
+                          .needs_no_reason = query->needs_no_reason,
                           .uneven = MW_TUNED_UNEVEN_STAGES,
                           .gap = MW_TUNED_STAGE_GAP / 2,
                           .layer_stage = query->layer_stage,

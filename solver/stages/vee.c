@@ -392,6 +392,8 @@ MwVeeCut mw_vee_cut(MwArena *arena, const MwVeeProblem *problem)
             else
                 least = run.most_time;
         }
+    } else if (problem->needs_no_reason) {
+        cut.reason = MW_STAGES_TOTAL;
     } else {
         explain(&run, are_pins_met, &cut);
     }

@@ -46,6 +46,7 @@ typedef struct {
     int layer_count, meshes; /* meshes: at least 2 */
     int64_t memory_bytes;    /* of a device; INT64_MAX: no limit */
     int64_t time_below;      /* only cuts are wanted whose time is below this; 0: all */
+    bool needs_no_reason;    /* why there is no cut is not asked for */
     double uneven;           /* 0 to 1, as above */
     double gap;              /* the time may be above the least by so much of it */
     const int *layer_stage;  /* [layer_count] stage of each layer; -1: free. NULL: all free */
@@ -59,7 +60,7 @@ typedef struct {
 typedef struct {
     /* POSSIBLE; MEMORY: with more memory a cut would exist; PINS: without layer_stage one would,
      * given enough memory; UNANSWERED: no cut has candidates for all stages; TOTAL: none is below
-     * `time_below` */
+     * `time_below`, or no reason is asked for */
     MwStageReason reason;
     int64_t time;         /* of the mesh that takes longest, if POSSIBLE */
     int64_t needed_bytes; /* if MEMORY: what a device needs, up to a hundredth */

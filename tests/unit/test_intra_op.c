@@ -4,6 +4,7 @@
 #include "cost/units.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
+#include "passes/sharding/copies.h"
 #include "passes/sharding/footprint.h"
 #include "passes/sharding/report.h"
 #include "passes/sharding/sharding_fit.h"
@@ -190,6 +191,42 @@ START_TEST(what_fits_is_the_best_of_what_does)
 }
 END_TEST
 
+/* The site of the only copy of `value`. */
+static MwCopySite site_of(const TestGraph *t, const MwFlight *flight, MwValueId value)
+{
+    const MwLife *lives = mw_liveness(t->arena, t->graph, flight);
+    const MwCopySites sites = mw_copy_sites(t->arena, t->graph, lives);
+    for (int i = 0; i < sites.count; i++)
+        if (mw_value_equal(sites.at[i].value, value))
+            return sites.at[i];
+    ck_abort_msg("nothing uses the value");
+}
+
+/* A weight is gathered in the forward, and the backward uses what was gathered. */
+START_TEST(a_copy_that_waits_between_tasks_is_there_for_all_in_flight)
+{
+    TestGraph t = test_graph_new();
+    MwValueId x = test_source(&t, MW_OP_INPUT, "x", "f32[64, 64]");
+    MwValueId w = test_op1(&t, MW_OP_NEG, test_source(&t, MW_OP_WEIGHT, "w", "f32[64, 64]"));
+    MwValueId shared = test_op1(&t, MW_OP_IDENTITY, w);
+    MwValueId y = test_einsum(&t, "mk,kn->mn", x, shared);
+    t.graph->phase = MW_PHASE_BACKWARD;
+    MwValueId z = test_einsum(&t, "mk,kn->mn", y, shared);
+    mw_vec_push(t.arena, &t.graph->outputs, ((MwOutput){"z", z}));
+    MwFlight flight = {.micro_batches = 8};
+    flight.slots[MW_PHASE_FORWARD][MW_PHASE_BACKWARD] = 3;
+    const MwCopySite waits = site_of(&t, &flight, w), follows = site_of(&t, NULL, w);
+    ck_assert_int_eq(waits.slots, 3);
+    ck_assert_int_eq(waits.begin, 0);
+    ck_assert_int_eq(waits.end, t.graph->nodes.count);
+    ck_assert_int_eq(waits.made, mw_value(t.graph, shared)->node.index);
+    ck_assert_int_eq(follows.slots, 1);
+    ck_assert_int_eq(follows.begin, waits.made);
+    ck_assert_int_eq(follows.end, t.graph->nodes.count);
+    test_graph_free(&t);
+}
+END_TEST
+
 /* The problem of the training of a model of many equal layers, with all memory. */
 static MwIntraProblem *layered_problem(MwCompilation *c, MwDiags *diags)
 {
@@ -244,6 +281,7 @@ int main(void)
     tcase_set_timeout(tests, 100);
     tcase_add_loop_test(tests, the_answer_is_the_best_of_all, 0, 4);
     tcase_add_loop_test(tests, what_fits_is_the_best_of_what_does, 0, 4);
+    tcase_add_test(tests, a_copy_that_waits_between_tasks_is_there_for_all_in_flight);
     tcase_add_test(tests, equal_layers_nearly_fill_the_memory);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

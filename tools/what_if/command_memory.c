@@ -87,6 +87,7 @@ static bool fits(MwSession *session, int nodes, const char **error)
     MwVariants one = {0};
     MwVariant *variant = mw_vec_add(arena, &one);
     *variant = mw_variant(&session->options);
+    variant->options.compile.takes_any = true;
     mw_variant_set(arena, variant, &axis, mw_arena_printf(arena, "%d", nodes));
     mw_variants_plan(arena, &one, 1);
     *error = one.at[0].result.error;
@@ -224,6 +225,7 @@ static MwVariantResult plan_for_weights(MwSession *session, const Ways *free)
     *variant = mw_variant(&session->options);
     variant->lists_memory = true;
     variant->options.compile.memory_bytes = INT64_C(1) << 52;
+    variant->options.compile.takes_any = true;
     mw_variants_plan(session->options.arena, &roomy, 1);
     return roomy.at[0].result;
 }
