@@ -47,8 +47,8 @@ typedef struct {
     const MwRematLevel *layer_remat; /* [layers]; NULL: none recomputes */
     int layer_count;
     int micro_batches;
-    /* [stages] the part of the memory of its mesh that a stage may use, with what its tasks use while
-     * they run, which stages of a mesh share; NULL: equal parts */
+    /* [stages] the part of the memory of its mesh that a stage may use, with what its tasks use
+     * while they run, which stages of a mesh share; NULL: equal parts */
     const double *memory_share;
     const MwPipelineSchedule *schedule; /* also with one mesh: one micro-batch after another */
     const char
