@@ -23,7 +23,7 @@ static double command_s(const MwPlanMesh *mesh, const MwCommand *command)
 
 /* Tasks that follow each other and wait for no message. */
 typedef struct {
-    const MwBackendInfo *backend;
+    bool overlaps;
     const MwPlanMesh *mesh;
     const MwTraffic *traffic;
     MwPlanTask *tasks;
@@ -87,7 +87,7 @@ static double tasks_s(const Tasks *tasks)
     MwPlanMesh part = *tasks->mesh;
     part.tasks = tasks->tasks;
     part.task_count = tasks->count;
-    const MwQueue beside = tasks->backend->overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE;
+    const MwQueue beside = tasks->overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE;
     const MwCommandList list =
         mw_step_commands(arena, &part, tasks->traffic, beside, beside, false);
     const double time_s = end_s(arena, tasks, &part, &list);
@@ -95,11 +95,11 @@ static double tasks_s(const Tasks *tasks)
     return time_s;
 }
 
-static double program_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
-                        const MwTraffic *traffic, int program, const MwPredictedTimes *times)
+static double program_s(bool overlaps, const MwPlanMesh *mesh, const MwTraffic *traffic,
+                        int program, const MwPredictedTimes *times)
 {
     MwPlanTask task = {.program = program};
-    return tasks_s(&(Tasks){backend, mesh, traffic, &task, 1, times});
+    return tasks_s(&(Tasks){overlaps, mesh, traffic, &task, 1, times});
 }
 
 /* That of a mesh without messages, in `arena`. */
@@ -108,11 +108,11 @@ static MwTraffic no_traffic(MwArena *arena, const MwPlanMesh *mesh)
     return (MwTraffic){.programs = MW_NEW(arena, MwTrafficProgram, mesh->program_count)};
 }
 
-double mw_predict_program_s(const MwBackendInfo *backend, const MwPlanMesh *mesh, int program)
+double mw_predict_program_s(bool overlaps, const MwPlanMesh *mesh, int program)
 {
     MwArena *arena = mw_arena_new();
     const MwTraffic none = no_traffic(arena, mesh);
-    const double time_s = program_s(backend, mesh, &none, program, NULL);
+    const double time_s = program_s(overlaps, mesh, &none, program, NULL);
     mw_arena_free(&arena);
     return time_s;
 }
@@ -139,14 +139,14 @@ static bool is_update(const MwPlanMesh *mesh, int program)
 }
 
 /* The seconds of the update, the program of the last task, that the tasks before it do not hide. */
-static double update_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
-                       const MwTraffic *traffic, const MwPredictedTimes *times)
+static double update_s(bool overlaps, const MwPlanMesh *mesh, const MwTraffic *traffic,
+                       const MwPredictedTimes *times)
 {
     const int last = mesh->task_count - 1, program = mesh->tasks[last].program;
-    if (!backend->overlaps)
-        return program_s(backend, mesh, traffic, program, times);
+    if (!overlaps)
+        return program_s(overlaps, mesh, traffic, program, times);
     const int tail = find_tail(mesh, last);
-    Tasks tasks = {backend, mesh, traffic, mesh->tasks + tail, last - tail, NULL};
+    Tasks tasks = {overlaps, mesh, traffic, mesh->tasks + tail, last - tail, NULL};
     const double before_s = tasks_s(&tasks);
     tasks.count++;
     tasks.times = times;
@@ -158,24 +158,24 @@ static double update_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
     return all_s - before_s;
 }
 
-double mw_predict_update_s(const MwBackendInfo *backend, const MwPlanMesh *mesh)
+double mw_predict_update_s(bool overlaps, const MwPlanMesh *mesh)
 {
     if (mesh->task_count == 0 || !is_update(mesh, mesh->tasks[mesh->task_count - 1].program))
         return 0;
     MwArena *arena = mw_arena_new();
     const MwTraffic none = no_traffic(arena, mesh);
-    const double time_s = update_s(backend, mesh, &none, NULL);
+    const double time_s = update_s(overlaps, mesh, &none, NULL);
     mw_arena_free(&arena);
     return time_s;
 }
 
-double mw_predict_task_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
-                         const MwTraffic *traffic, int program, const MwPredictedTimes *times)
+double mw_predict_task_s(bool overlaps, const MwPlanMesh *mesh, const MwTraffic *traffic,
+                         int program, const MwPredictedTimes *times)
 {
     const int last = mesh->task_count - 1;
     if (is_update(mesh, program) && last >= 0 && mesh->tasks[last].program == program)
-        return update_s(backend, mesh, traffic, times);
-    return program_s(backend, mesh, traffic, program, times);
+        return update_s(overlaps, mesh, traffic, times);
+    return program_s(overlaps, mesh, traffic, program, times);
 }
 
 double mw_predict_collective_s(const MwCostModel *model, const MwPlanInstr *instr)

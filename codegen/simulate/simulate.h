@@ -15,6 +15,9 @@
  * less by what they do in between; a send of what a collective has made may let the program itself
  * take more, as it does in a run. What a plan predicts is a step simulated on its cluster.
  *
+ * Without overlap, collectives are in the order of the program, with nothing beside them, and a
+ * mesh is interrupted by each message that is on its way to or from it.
+ *
  * Not simulated: that collectives within a mesh and messages slow each other or kernels; reading
  * inputs and writing checkpoints within a step.
  *
