@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The predicted times of programs, from those of their instructions: in the order and with the
  * waits of the executor (runtime/order/commands.h), which does collectives beside kernels where the
- * backend can. What runs beside something else is not slowed down by it.
+ * backend can. Kernels beside a collective have what it leaves of the device
+ * (MwPlanMesh.collective_share); it is not slowed down by them.
  *
  * Time grows with the instructions, and for each collective with those it does not wait for. */
 #ifndef MW_CODEGEN_PLAN_PREDICT_H

@@ -349,6 +349,44 @@ static MwPlan *relay_plan(const MwStageTimes *times)
     return scheduled_plan(arena, &(ScheduledPlan){schedule, times, 1, 0, 0});
 }
 
+/* The last kernel of the backward takes 10 s, one sum of gradients 1 s, and all else no time. */
+static double step_with_sum_s(const MwPlan *plan, int sum, double share)
+{
+    MwPlanMesh *mesh = &plan->meshes[0];
+    const int update = mesh->task_count - 1;
+    MwPlanInstr *kernel = NULL;
+    for (int p = 0; p < mesh->program_count; p++)
+        for (int i = 0; i < mesh->programs[p].instr_count; i++) {
+            MwPlanInstr *instr = &mesh->programs[p].instrs[i];
+            instr->time_s = 0;
+            if (instr->kind == MW_INSTR_KERNEL && p == mesh->tasks[update - 1].program)
+                kernel = instr;
+        }
+    kernel->time_s = 10;
+    mesh->programs[mesh->tasks[update].program].instrs[sum].time_s = 1;
+    mesh->collective_share = share;
+    return simulate(plan, (MwSimulateOptions){0})->step_s;
+}
+
+START_TEST(kernels_beside_a_collective_are_slower)
+{
+    const MwPlan *plan = planned_stages(arena, 1, 1, "cuda");
+    const MwPlanMesh *mesh = &plan->meshes[0];
+    const MwPlanProgram *update = &mesh->programs[mesh->tasks[mesh->task_count - 1].program];
+    int hidden = 0;
+    for (int i = 0; i < update->instr_count; i++) {
+        if (update->instrs[i].kind != MW_INSTR_COLLECTIVE)
+            continue;
+        const double alone_s = step_with_sum_s(plan, i, 0);
+        /* the kernel does three quarters of a second's work in the second of the sum, or none */
+        ck_assert(alone_s == 10 || alone_s == 11);
+        ck_assert_double_eq_tol(step_with_sum_s(plan, i, 0.25), alone_s == 10 ? 10.25 : 11, 1e-9);
+        hidden += alone_s == 10;
+    }
+    ck_assert_int_gt(hidden, 0);
+}
+END_TEST
+
 START_TEST(without_overlap_neither_end_of_a_message_computes)
 {
     const MwStageTimes slow_link[] = {{{1}, 3, 0}, {{1}, 0, 0}};
@@ -542,6 +580,7 @@ int main(void)
     tcase_add_test(tests, a_later_transfer_shares_what_is_left_of_the_first);
     tcase_add_test(tests, meshes_of_a_node_share_its_network_link);
     tcase_add_loop_test(tests, without_overlap_instructions_are_one_after_another, 0, 2);
+    tcase_add_test(tests, kernels_beside_a_collective_are_slower);
     tcase_add_test(tests, without_overlap_neither_end_of_a_message_computes);
     tcase_add_test(tests, a_slot_holds_one_message);
     tcase_add_test(tests, all_wait_for_a_straggler);
