@@ -73,6 +73,11 @@ typedef struct {
 MwCollectiveChoice mw_cost_choice(const MwCostModel *model, MwCollective kind, int axis,
                                   double bytes);
 
+/* Whether the library of the cluster's backend does the collective level by level on an axis that
+ * joins several devices in each of several nodes. NCCL does what it has a ring for by that, or by a
+ * tree, through all of them. */
+bool mw_cost_has_levels(const MwCluster *cluster, MwCollective kind);
+
 /* Seconds of a collective by one algorithm, whether the library of the backend has it or not.
  * INFINITY: the collective is not done so, or has no formula on such an axis. A measured curve
  * counts only as a part of the hierarchical algorithm. */
