@@ -49,6 +49,7 @@ typedef struct {
     /* `batch` products of [m, k] by [k, n]. For attention, `batch` heads of m queries, n keys
      * and k elements each. */
     double m, n, k, batch;
+    bool is_masked; /* attention of which a mask leaves out keys; `flops` are without them */
 } MwWork;
 
 /* Seconds of `work` on one device. */

@@ -15,7 +15,8 @@ typedef struct {
     double rate; /* part of the bandwidth */
 } MwProtocol;
 
-/* The next protocol of the algorithm after `protocol`, the first after NULL; NULL after the last. */
+/* The next protocol of the algorithm after `protocol`, the first after NULL; NULL after the
+ * last. */
 const MwProtocol *mw_protocol_next(const MwCluster *cluster, MwAlgorithm algorithm,
                                    const MwProtocol *protocol);
 

@@ -38,8 +38,9 @@ typedef struct {
     MwNumbers rates;   /* FLOP/s achieved for each combination of `sizes`: [m][n][k] */
     /* FLOP/s achieved by attention of this type, by the FLOPs of one head of one sequence; empty:
      * those of the device */
-    MwCurve attention_flops;      /* forward */
-    MwCurve attention_grad_flops; /* backward */
+    MwCurve attention_flops;        /* forward */
+    MwCurve masked_attention_flops; /* forward with a mask; empty: as without one */
+    MwCurve attention_grad_flops;   /* backward */
 } MwGemm;
 
 typedef struct {

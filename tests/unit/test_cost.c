@@ -17,7 +17,7 @@ static MwCluster test_cluster(const char *backend)
     static MwCurvePoint bandwidth[] = {{1e6, 100e9}, {4e6, 25e9}};
     static MwCurvePoint near = {1, 100e9}, far = {1, 25e9};
     static MwCurvePoint attention[] = {{1e6, 10e9}, {1e8, 40e9}};
-    static MwCurvePoint of_bf16 = {1, 50e9};
+    static MwCurvePoint of_bf16 = {1, 50e9}, masked = {1, 40e9};
     static double sizes[] = {16, 64}, rates[] = {1e9, 2e9, 2e9, 4e9, 2e9, 4e9, 4e9, 8e9};
     return (MwCluster){
         .name = "test",
@@ -29,7 +29,8 @@ static MwCluster test_cluster(const char *backend)
                    .gemm[MW_F32] = {.sizes = {sizes, 2}, .rates = {rates, 8}},
                    .gemm[MW_BF16] = {.peak_flops = 1e14,
                                      .rate_flops = 8e13,
-                                     .attention_flops = {&of_bf16, 1}},
+                                     .attention_flops = {&of_bf16, 1},
+                                     .masked_attention_flops = {&masked, 1}},
                    .gemm[MW_TF32] = {.rate_flops = 4e13},
                    .gemm[MW_FP8] = {.rate_flops = 8e13},
                    .attention_flops = {attention, MW_COUNT(attention)},
@@ -297,6 +298,10 @@ START_TEST(work_costs_what_the_formulas_say)
         {{MW_WORK_GEMM, MW_TF32, .m = 1280, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 2097152 / 4e11},
         {{MW_WORK_ATTENTION, MW_BF16, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
          1e-6 + 8e7 / 50e9},
+        {{MW_WORK_ATTENTION, MW_BF16, .flops = 8e7, .batch = 8, .is_masked = true},
+         1e-6 + 8e7 / 40e9},
+        {{MW_WORK_ATTENTION, MW_F32, .flops = 8e7, .batch = 8, .is_masked = true},
+         1e-6 + 8e7 / 20e9},
         {{MW_WORK_ATTENTION, MW_F16, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
          1e-6 + 8e7 / 50e9},
         /* No curve: 4 m n k at half the rate of products. */
