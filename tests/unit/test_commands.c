@@ -32,7 +32,7 @@ START_TEST(gradients_are_summed_while_the_backward_goes_on)
     const MwPlanMesh *mesh = &plan->meshes[0];
     const MwCommandList commands = commands_of(plan, MW_QUEUE_COMMUNICATION);
     const MwPlanProgram *backward = &mesh->programs[mesh->tasks[mesh->task_count - 2].program];
-    int sums = 0, among = 0, most = 0, calls = 0;
+    int sums = 0, beside = 0, most = 0, calls = 0;
     ck_assert(strcmp(backward->name, "backward") == 0);
     for (int i = 0; i < commands.count; i++) {
         if (!planned_is_sum(mesh, &commands.at[i]))
@@ -41,12 +41,13 @@ START_TEST(gradients_are_summed_while_the_backward_goes_on)
         const int parts = mw_plan_part_total(planned_instr(mesh, &commands.at[i]));
         calls++;
         sums += parts;
-        among += between > 0 && between < backward->instr_count ? parts : 0;
+        beside += between > 0 && between < backward->instr_count;
         most = (int)mw_max(most, between);
     }
     ck_assert_int_gt(sums, 4 * 10);
     ck_assert_int_lt(calls, sums / 4);
-    ck_assert_msg(among > sums * 9 / 10, "%d of %d", among, sums);
+    ck_assert_int_eq(beside, calls - 1); /* the last call has gradients that are made last */
+    ck_assert_int_ge(calls, 4);
     ck_assert_msg(most > backward->instr_count / 5, "%d of %d", most, backward->instr_count);
 }
 END_TEST
