@@ -2,20 +2,23 @@
 /* Seconds of collectives, from the figures of a cluster file.
  *
  * A collective on b bytes (of the larger of operand and result) takes the fixed cost of a call and
- * what its algorithm takes, the least over the algorithms that the library has
- * (cost/algorithms.def).
+ * what its algorithm takes, the least over the algorithms (cost/algorithms.def) and the protocols
+ * (cost/protocols.def) that the library has.
  * A ring shift is one message from each device to its neighbour.
  * An axis that spans nodes runs either one algorithm through all its devices, or the hierarchical
- * one: within nodes, then between nodes on the remaining share, then within nodes. All groups that
- * cross the network of a node share it.
+ * one: within nodes, then between nodes on the remaining share, then within nodes. NCCL does the
+ * latter only where it has none of the former. All groups that cross the network of a node share
+ * it.
  *
  * Measured curves of a link replace the formula. Between sizes they are interpolated in
  * logarithms. A curve of another number of devices, or that of an all-reduce if there is none of
  * the kind, is scaled: its latency (the time of its least size) by the ratio of the formula's
  * latencies, and the rest by the ratio of the formula's bytes. */
+#include "base/backend.h"
 #include "cost/algorithms.h"
 #include "cost/cost.h"
 #include "cost/curve.h"
+#include "cost/protocols.h"
 
 #include <math.h>
 
@@ -50,8 +53,30 @@ static MwGroupLinks level_route(const LinkLevel *level)
                           .each_bytes_per_s = INFINITY};
 }
 
-/* The algorithm among the choices that is the fastest on a route, and its time without the call. */
-static MwCollectiveChoice fastest(const MwCluster *cluster, MwCollective kind,
+/* Seconds by one algorithm and the fastest of its protocols, with the call. `link` is that of the
+ * call, and of all messages if the route has one level. */
+static double algorithm_s(const MwCluster *cluster, const MwLink *link, const MwAlgorithmCost *row,
+                          const MwGroupLinks *route, double bytes)
+{
+    const bool is_far = route->outer == 1 && link == &cluster->network_link;
+    const MwProtocol *protocol = NULL;
+    double best_s = INFINITY;
+    while ((protocol = mw_protocol_next(cluster, mw_algorithm_of(row), protocol))) {
+        MwGroupLinks by = *route;
+        by.near_latency_s += is_far ? protocol->far_s : protocol->near_s;
+        by.far_latency_s += protocol->far_s;
+        by.near_bytes_per_s *= protocol->rate;
+        by.group_bytes_per_s *= protocol->rate;
+        by.one_bytes_per_s *= protocol->rate;
+        by.each_bytes_per_s *= protocol->rate;
+        best_s = fmin(best_s,
+                      fmax(link->call_s + protocol->call_s, 0) + mw_algorithm_s(row, &by, bytes));
+    }
+    return best_s;
+}
+
+/* The algorithm among the choices that is the fastest on a route, and its time. */
+static MwCollectiveChoice fastest(const MwCluster *cluster, const MwLink *link, MwCollective kind,
                                   const MwGroupLinks *route, double bytes)
 {
     MwCollectiveChoice best = {INFINITY, MW_ALGORITHM_COUNT};
@@ -59,7 +84,7 @@ static MwCollectiveChoice fastest(const MwCluster *cluster, MwCollective kind,
     while ((row = mw_algorithm_next(kind, row))) {
         if (!mw_algorithm_is_choice(row, cluster, route->inner * route->outer))
             continue;
-        const double time_s = mw_algorithm_s(row, route, bytes);
+        const double time_s = algorithm_s(cluster, link, row, route, bytes);
         if (time_s < best.time_s)
             best = (MwCollectiveChoice){time_s, mw_algorithm_of(row)};
     }
@@ -70,9 +95,8 @@ static MwCollectiveChoice fastest(const MwCluster *cluster, MwCollective kind,
 static MwCollectiveChoice formula(const LinkLevel *level, MwCollective kind, double bytes)
 {
     const MwGroupLinks route = level_route(level);
-    MwCollectiveChoice best = fastest(level->cluster, kind, &route, bytes);
+    MwCollectiveChoice best = fastest(level->cluster, level->link, kind, &route, bytes);
     MW_ASSERT(isfinite(best.time_s)); /* else the collective has no row */
-    best.time_s += level->link->call_s;
     return best;
 }
 
@@ -193,6 +217,12 @@ static bool has_two_levels(const MwAxisPath *path)
     return path->inner > 1 && path->outer > 1;
 }
 
+bool mw_cost_has_levels(const MwCluster *cluster, MwCollective kind)
+{
+    return !mw_backend_named(cluster->backend)->uses_nccl ||
+           (kind != MW_ALL_REDUCE && kind != MW_ALL_GATHER && kind != MW_REDUCE_SCATTER);
+}
+
 MwCollectiveChoice mw_cost_choice(const MwCostModel *model, MwCollective kind, int axis,
                                   double bytes)
 {
@@ -204,9 +234,9 @@ MwCollectiveChoice mw_cost_choice(const MwCostModel *model, MwCollective kind, i
         return level_choice(&level, kind, bytes);
     }
     const MwGroupLinks route = whole_route(cluster, path);
-    const double by_level = by_level_s(cluster, path, kind, bytes);
-    MwCollectiveChoice whole = fastest(cluster, kind, &route, bytes);
-    whole.time_s += cluster->network_link.call_s;
+    const double by_level =
+        mw_cost_has_levels(cluster, kind) ? by_level_s(cluster, path, kind, bytes) : INFINITY;
+    const MwCollectiveChoice whole = fastest(cluster, &cluster->network_link, kind, &route, bytes);
     return whole.time_s < by_level ? whole
                                    : (MwCollectiveChoice){by_level, MW_ALGORITHM_HIERARCHICAL};
 }
@@ -231,5 +261,5 @@ double mw_cost_algorithm_s(const MwCostModel *model, MwCollective kind, MwAlgori
     const MwGroupLinks route =
         has_two_levels(path) ? whole_route(cluster, path) : level_route(&level);
     const MwLink *link = has_two_levels(path) ? &cluster->network_link : level.link;
-    return link->call_s + mw_algorithm_s(row, &route, bytes);
+    return algorithm_s(cluster, link, row, &route, bytes);
 }

@@ -60,6 +60,7 @@ typedef struct {
     double row_flops, columns;
     /* seconds that the bytes take, where it is known when they were used before; 0: not known */
     double memory_s;
+    bool is_masked; /* attention of which a mask leaves out keys; `flops` are without them */
 } MwWork;
 
 /* Whether it has the shape of a product. */
@@ -94,6 +95,11 @@ typedef struct {
  * for so many devices. */
 MwCollectiveChoice mw_cost_choice(const MwCostModel *model, MwCollective kind, int axis,
                                   double bytes);
+
+/* Whether the library of the cluster's backend does the collective level by level on an axis that
+ * joins several devices in each of several nodes. NCCL does what it has a ring for by that, or by a
+ * tree, through all of them. */
+bool mw_cost_has_levels(const MwCluster *cluster, MwCollective kind);
 
 /* Seconds of a collective by one algorithm, whether the library of the backend has it or not.
  * INFINITY: the collective is not done so, or has no formula on such an axis. A measured curve

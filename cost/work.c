@@ -231,7 +231,10 @@ static void shape_attention(const WorkQuery *query, MwWork *work)
     work->k = local_dim(query, q, q_map, 3);
     work->flops =
         mw_op_info(query->node->op)->flops_per_point * work->batch * work->m * work->n * work->k;
-    work->flops *= share_of_keys(query->node, work->m, (double)positions(query->node, q), work->n);
+    const double share =
+        share_of_keys(query->node, work->m, (double)positions(query->node, q), work->n);
+    work->flops *= share;
+    work->is_masked = share < 1;
 }
 
 static void work_attention(const WorkQuery *query, MwWork *work)

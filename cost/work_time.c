@@ -23,7 +23,8 @@
  *              Quantization" and "Wave Quantization"). Where tiles are fewer than units, units
  *              share the k of a tile evenly (Osama et al.: Stream-K, PPoPP 2023)
  *   convolution  flops / rate(flops of one window); without a curve, those of a product
- *   attention  flops / rate(flops of one head); without a curve, half the rate of products of
+ *   attention  flops / rate(flops of one head), which may differ where a mask leaves out keys;
+ *              without a curve, half the rate of products of
  *              that shape (Dao: FlashAttention-2, 2023, section 4.1 measures 50-73 % of peak
  *              forward, up to 63 % backward, where products reach 80-90 %)
  *
@@ -137,13 +138,21 @@ static double conv_s(const MwDeviceModel *device, const MwCurve *curve, const Mw
                         : products_s(device, work);
 }
 
-static double attention_s(const MwDeviceModel *device, const MwWork *work)
+static const MwCurve *attention_curve(const MwDeviceModel *device, const MwWork *work)
 {
     const MwGemm *gemm = gemm_of(device, work->type);
     const bool is_forward = work->kind == MW_WORK_ATTENTION;
     const MwCurve *curve = is_forward ? &gemm->attention_flops : &gemm->attention_grad_flops;
-    if (!curve->count)
-        curve = is_forward ? &device->attention_flops : &device->attention_grad_flops;
+    if (is_forward && work->is_masked && gemm->masked_attention_flops.count)
+        return &gemm->masked_attention_flops;
+    if (curve->count)
+        return curve;
+    return is_forward ? &device->attention_flops : &device->attention_grad_flops;
+}
+
+static double attention_s(const MwDeviceModel *device, const MwWork *work)
+{
+    const MwCurve *curve = attention_curve(device, work);
     if (curve->count)
         return work->flops / mw_curve_value(curve, work->flops / work->batch);
     double product_flops = 2 * work->batch * work->m * work->n * work->k;

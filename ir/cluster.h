@@ -38,8 +38,9 @@ typedef struct {
     MwNumbers rates;   /* FLOP/s achieved for each combination of `sizes`: [m][n][k] */
     /* FLOP/s achieved by attention of this type, by the FLOPs of one head of one sequence; empty:
      * those of the device */
-    MwCurve attention_flops;      /* forward */
-    MwCurve attention_grad_flops; /* backward */
+    MwCurve attention_flops;        /* forward */
+    MwCurve masked_attention_flops; /* forward with a mask; empty: as without one */
+    MwCurve attention_grad_flops;   /* backward */
 } MwGemm;
 
 typedef struct {
@@ -59,7 +60,8 @@ typedef struct {
     double capability;     /* compute capability of a GPU, such as 8.0; 0: not known */
     /* processors (SMs) that each compute one tile of a product at a time; 0: one */
     int units;
-    double usd_per_h; /* price of a device for an hour; 0: not known, or that of nodes has it */
+    int collective_units; /* of these, those that a collective takes while it runs; 0: none */
+    double usd_per_h;     /* price of a device for an hour; 0: not known, or that of nodes has it */
 } MwDeviceModel;
 
 /* Seconds of a collective in a group of `ways` devices, with all groups of that size busy at
@@ -110,6 +112,12 @@ typedef struct {
 static inline int mw_cluster_devices(const MwCluster *cluster)
 {
     return cluster->nodes * cluster->devices_per_node;
+}
+
+/* The part of the compute of a device that a running collective takes, below 1; 0: none. */
+static inline double mw_device_collective_share(const MwDeviceModel *device)
+{
+    return device->collective_units > 0 ? (double)device->collective_units / device->units : 0;
 }
 
 /* The memory of the host that one device may use; 0: none. */

@@ -401,8 +401,9 @@ static void predict_mesh(const Builder *b, int index)
     MwPlanMesh *mesh = &b->plan->meshes[index];
     double *program_s = MW_NEW(b->work, double, mesh->program_count);
     for (int p = 0; p < mesh->program_count; p++)
-        program_s[p] = is_update(&mesh->programs[p]) ? mw_predict_update_s(b->backend, mesh)
-                                                     : mw_predict_program_s(b->backend, mesh, p);
+        program_s[p] = is_update(&mesh->programs[p])
+                           ? mw_predict_update_s(b->backend->overlaps, mesh)
+                           : mw_predict_program_s(b->backend->overlaps, mesh, p);
     for (int t = 0; t < mesh->task_count; t++)
         mesh->costs.step_s += program_s[mesh->tasks[t].program];
     for (int chunk = 0; chunk < mw_staging_chunks(staging_of(b), index); chunk++)

@@ -23,7 +23,7 @@ static double command_s(const MwPlanMesh *mesh, const MwCommand *command)
 
 /* Tasks that follow each other and wait for no message. */
 typedef struct {
-    const MwBackendInfo *backend;
+    bool overlaps;
     const MwPlanMesh *mesh;
     const MwTraffic *traffic;
     MwPlanTask *tasks;
@@ -63,22 +63,113 @@ static void note(const Tasks *tasks, const MwCommand *command, double time_s)
         tasks->times->instr_s[command->instr] = time_s;
 }
 
+/* ---- Two queues ---- */
+
+typedef struct {
+    int command; /* that is done or will be next */
+    bool runs;
+    double end_s; /* of what runs, at the rate that it has */
+} Queue;
+
+typedef struct {
+    const Tasks *tasks;
+    const MwPlanMesh *mesh;
+    const MwCommandList *list;
+    int *awaited; /* [list->count] the command after whose end each may begin; -1: none */
+    Queue queues[MW_QUEUE_COUNT];
+    double rate; /* of kernels, of that which they have alone */
+    double now_s;
+} Run;
+
+static bool is_collective(const MwPlanMesh *mesh, const MwCommand *command)
+{
+    const MwPlanProgram *program = &mesh->programs[mesh->tasks[command->task].program];
+    return command->kind == MW_COMMAND_INSTR &&
+           program->instrs[command->instr].kind == MW_INSTR_COLLECTIVE;
+}
+
+/* The command that records what each waits for: an event is recorded again after its wait. */
+static int *find_awaited(MwArena *arena, const MwCommandList *list)
+{
+    int *awaited = MW_NEW(arena, int, list->count);
+    int *recorded = MW_NEW(arena, int, list->event_count);
+    for (int i = 0; i < list->count; i++) {
+        const MwCommand *command = &list->at[i];
+        awaited[i] = command->wait_event >= 0 ? recorded[command->wait_event] : -1;
+        if (command->record_event >= 0)
+            recorded[command->record_event] = i;
+    }
+    return awaited;
+}
+
+static bool has_ended(const Run *run, int command)
+{
+    return run->queues[run->list->at[command].queue].command > command;
+}
+
+/* What runs on the compute queue has another rate from now on. */
+static void set_rate(Run *run, double rate)
+{
+    Queue *compute = &run->queues[MW_QUEUE_COMPUTE];
+    if (compute->runs && rate != run->rate)
+        compute->end_s = run->now_s + (compute->end_s - run->now_s) * run->rate / rate;
+    run->rate = rate;
+}
+
+/* Begins the next command of a queue that runs none, if it has one and need not wait. */
+static void begin_next(Run *run, MwQueue index)
+{
+    Queue *queue = &run->queues[index];
+    if (queue->runs)
+        return;
+    while (queue->command < run->list->count && run->list->at[queue->command].queue != index)
+        queue->command++;
+    if (queue->command == run->list->count)
+        return;
+    const MwCommand *command = &run->list->at[queue->command];
+    const int awaited = run->awaited[queue->command];
+    if (awaited >= 0 && !has_ended(run, awaited))
+        return;
+    note(run->tasks, command, run->now_s);
+    queue->runs = true;
+    queue->end_s =
+        run->now_s + command_s(run->mesh, command) / (index == MW_QUEUE_COMPUTE ? run->rate : 1);
+    if (index == MW_QUEUE_COMMUNICATION && is_collective(run->mesh, command))
+        set_rate(run, 1 - run->mesh->collective_share);
+}
+
+/* Ends what ends first; false if nothing runs. */
+static bool end_first(Run *run)
+{
+    int first = -1;
+    for (int q = 0; q < MW_QUEUE_COUNT; q++)
+        if (run->queues[q].runs && (first < 0 || run->queues[q].end_s < run->queues[first].end_s))
+            first = q;
+    if (first < 0)
+        return false;
+    Queue *queue = &run->queues[first];
+    run->now_s = queue->end_s;
+    queue->runs = false;
+    queue->command++;
+    if (first == MW_QUEUE_COMMUNICATION)
+        set_rate(run, 1);
+    return true;
+}
+
 /* When all commands are done, with each queue in order and its waits. */
 static double end_s(MwArena *arena, const Tasks *tasks, const MwPlanMesh *mesh,
                     const MwCommandList *list)
 {
-    double *events = MW_NEW(arena, double, list->event_count), queues[MW_QUEUE_COUNT] = {0};
-    for (int i = 0; i < list->count; i++) {
-        const MwCommand *command = &list->at[i];
-        double *queue = &queues[command->queue];
-        if (command->wait_event >= 0)
-            *queue = fmax(*queue, events[command->wait_event]);
-        note(tasks, command, *queue);
-        *queue += command_s(mesh, command);
-        if (command->record_event >= 0)
-            events[command->record_event] = *queue;
-    }
-    return fmax(queues[MW_QUEUE_COMPUTE], queues[MW_QUEUE_COMMUNICATION]);
+    Run run = {.tasks = tasks,
+               .mesh = mesh,
+               .list = list,
+               .awaited = find_awaited(arena, list),
+               .rate = 1};
+    do
+        for (int q = 0; q < MW_QUEUE_COUNT; q++)
+            begin_next(&run, (MwQueue)q);
+    while (end_first(&run));
+    return run.now_s;
 }
 
 static double tasks_s(const Tasks *tasks)
@@ -87,7 +178,7 @@ static double tasks_s(const Tasks *tasks)
     MwPlanMesh part = *tasks->mesh;
     part.tasks = tasks->tasks;
     part.task_count = tasks->count;
-    const MwQueue beside = tasks->backend->overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE;
+    const MwQueue beside = tasks->overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE;
     const MwCommandList list =
         mw_step_commands(arena, &part, tasks->traffic, beside, beside, false);
     const double time_s = end_s(arena, tasks, &part, &list);
@@ -95,11 +186,11 @@ static double tasks_s(const Tasks *tasks)
     return time_s;
 }
 
-static double program_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
-                        const MwTraffic *traffic, int program, const MwPredictedTimes *times)
+static double program_s(bool overlaps, const MwPlanMesh *mesh, const MwTraffic *traffic,
+                        int program, const MwPredictedTimes *times)
 {
     MwPlanTask task = {.program = program};
-    return tasks_s(&(Tasks){backend, mesh, traffic, &task, 1, times});
+    return tasks_s(&(Tasks){overlaps, mesh, traffic, &task, 1, times});
 }
 
 /* That of a mesh without messages, in `arena`. */
@@ -108,11 +199,11 @@ static MwTraffic no_traffic(MwArena *arena, const MwPlanMesh *mesh)
     return (MwTraffic){.programs = MW_NEW(arena, MwTrafficProgram, mesh->program_count)};
 }
 
-double mw_predict_program_s(const MwBackendInfo *backend, const MwPlanMesh *mesh, int program)
+double mw_predict_program_s(bool overlaps, const MwPlanMesh *mesh, int program)
 {
     MwArena *arena = mw_arena_new();
     const MwTraffic none = no_traffic(arena, mesh);
-    const double time_s = program_s(backend, mesh, &none, program, NULL);
+    const double time_s = program_s(overlaps, mesh, &none, program, NULL);
     mw_arena_free(&arena);
     return time_s;
 }
@@ -139,14 +230,14 @@ static bool is_update(const MwPlanMesh *mesh, int program)
 }
 
 /* The seconds of the update, the program of the last task, that the tasks before it do not hide. */
-static double update_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
-                       const MwTraffic *traffic, const MwPredictedTimes *times)
+static double update_s(bool overlaps, const MwPlanMesh *mesh, const MwTraffic *traffic,
+                       const MwPredictedTimes *times)
 {
     const int last = mesh->task_count - 1, program = mesh->tasks[last].program;
-    if (!backend->overlaps)
-        return program_s(backend, mesh, traffic, program, times);
+    if (!overlaps)
+        return program_s(overlaps, mesh, traffic, program, times);
     const int tail = find_tail(mesh, last);
-    Tasks tasks = {backend, mesh, traffic, mesh->tasks + tail, last - tail, NULL};
+    Tasks tasks = {overlaps, mesh, traffic, mesh->tasks + tail, last - tail, NULL};
     const double before_s = tasks_s(&tasks);
     tasks.count++;
     tasks.times = times;
@@ -158,24 +249,24 @@ static double update_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
     return all_s - before_s;
 }
 
-double mw_predict_update_s(const MwBackendInfo *backend, const MwPlanMesh *mesh)
+double mw_predict_update_s(bool overlaps, const MwPlanMesh *mesh)
 {
     if (mesh->task_count == 0 || !is_update(mesh, mesh->tasks[mesh->task_count - 1].program))
         return 0;
     MwArena *arena = mw_arena_new();
     const MwTraffic none = no_traffic(arena, mesh);
-    const double time_s = update_s(backend, mesh, &none, NULL);
+    const double time_s = update_s(overlaps, mesh, &none, NULL);
     mw_arena_free(&arena);
     return time_s;
 }
 
-double mw_predict_task_s(const MwBackendInfo *backend, const MwPlanMesh *mesh,
-                         const MwTraffic *traffic, int program, const MwPredictedTimes *times)
+double mw_predict_task_s(bool overlaps, const MwPlanMesh *mesh, const MwTraffic *traffic,
+                         int program, const MwPredictedTimes *times)
 {
     const int last = mesh->task_count - 1;
     if (is_update(mesh, program) && last >= 0 && mesh->tasks[last].program == program)
-        return update_s(backend, mesh, traffic, times);
-    return program_s(backend, mesh, traffic, program, times);
+        return update_s(overlaps, mesh, traffic, times);
+    return program_s(overlaps, mesh, traffic, program, times);
 }
 
 double mw_predict_collective_s(const MwCostModel *model, const MwPlanInstr *instr)

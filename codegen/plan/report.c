@@ -174,4 +174,6 @@ void mw_plan_report_ceilings(const MwGraph *graph, const MwDeviceModel *device, 
         mesh->flops_per_s = fmax(mesh->flops_per_s, gemm->rates.at[i]);
     mesh->bytes_per_s = mw_curve_most(&device->bandwidth);
     mesh->has_ceilings = mesh->flops_per_s > 0 && mesh->bytes_per_s > 0;
+    mesh->collective_share = mw_device_collective_share(device);
+    mesh->has_collective_share = mesh->collective_share > 0;
 }

@@ -10,7 +10,8 @@
  * room. */
 void mw_plan_report_fill(MwArena *arena, const MwStage *stage, MwPlanMesh *mesh);
 
-/* Sets what a device of the mesh can do at most; its operators, of `graph`, are there. */
+/* Sets what a device of the mesh can do at most, and what of it collectives take; its operators, of
+ * `graph`, are there. */
 void mw_plan_report_ceilings(const MwGraph *graph, const MwDeviceModel *device, MwPlanMesh *mesh);
 
 /* Where a node comes from: "models/gpt.graph:12:9", or "". */

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 
 typedef enum {
-    MW_EVENT_MESH, /* mesh `index` goes on */
+    MW_EVENT_MESH, /* mesh `index` goes on, unless `turn` is past */
     MW_EVENT_FLOW, /* flow `index` comes to the end of its phase, unless `turn` is past */
 } MwEventKind;
 
@@ -16,7 +16,7 @@ typedef struct {
     int64_t number; /* of the event, among all that were added */
     MwEventKind kind;
     int index;
-    int turn; /* of the flow, when the event was added */
+    int turn; /* of the mesh or flow, when the event was added */
 } MwEvent;
 
 typedef struct {

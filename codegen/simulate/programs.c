@@ -29,10 +29,9 @@ static int count_coupled(const MwPlanMesh *mesh, const MwPlanProgram *program)
     return coupled;
 }
 
-MwSimProgram *mw_sim_programs(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
-                              const MwTraffic *traffic)
+MwSimProgram *mw_sim_programs(MwArena *arena, const MwPlanMesh *mesh, const MwTraffic *traffic,
+                              bool overlaps)
 {
-    const MwBackendInfo *backend = mw_backend_named(plan->backend);
     MwSimProgram *programs = MW_NEW(arena, MwSimProgram, mesh->program_count);
     for (int p = 0; p < mesh->program_count; p++) {
         MwSimProgram *program = &programs[p];
@@ -41,7 +40,7 @@ MwSimProgram *mw_sim_programs(MwArena *arena, const MwPlan *plan, const MwPlanMe
         program->piece_s = MW_NEW(arena, double, ops + 1);
         program->instr_s = MW_NEW(arena, double, mesh->programs[p].instr_count);
         program->time_s = at_s[ops] = mw_predict_task_s(
-            backend, mesh, traffic, p, &(MwPredictedTimes){at_s, program->instr_s});
+            overlaps, mesh, traffic, p, &(MwPredictedTimes){at_s, program->instr_s});
         for (int i = 0; i <= ops; i++) {
             program->piece_s[i] = fmax(at_s[i] - before_s, 0);
             before_s = fmax(before_s, at_s[i]);

@@ -15,8 +15,8 @@ typedef struct {
     int coupled;      /* devices of the mesh that wait for each other in it */
 } MwSimProgram;
 
-/* [programs of the mesh] */
-MwSimProgram *mw_sim_programs(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh,
-                              const MwTraffic *traffic);
+/* [programs of the mesh]. `overlaps`: collectives run while kernels run. */
+MwSimProgram *mw_sim_programs(MwArena *arena, const MwPlanMesh *mesh, const MwTraffic *traffic,
+                              bool overlaps);
 
 #endif

@@ -113,8 +113,10 @@ static void recost_mesh(MwArena *arena, const MwSimulateOptions *options, double
     MwCostModel model;
     if (factor == 1 && !options->cluster)
         return;
-    if (options->cluster)
+    if (options->cluster) {
         model = mw_cost_model(options->cluster, &mesh->shape);
+        mesh->collective_share = mw_device_collective_share(&options->cluster->device);
+    }
     mesh->programs =
         mw_arena_dup(arena, mesh->programs, sizeof *mesh->programs * (size_t)mesh->program_count);
     for (int p = 0; p < mesh->program_count; p++)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/simulate/simulate.h"
 
+#include "base/backend.h"
 #include "codegen/simulate/instrs.h"
 #include "codegen/simulate/recost.h"
 #include "codegen/simulate/step.h"
 
 #include <math.h>
 
-static MwSimPlan prepare(MwArena *arena, const MwPlan *plan, const MwSimulateOptions *options)
+static MwSimPlan prepare(MwArena *arena, const MwPlan *plan, const MwSimulateOptions *options,
+                         bool overlaps)
 {
     MwSimPlan of = {.plan = plan,
                     .options = options,
@@ -16,7 +18,7 @@ static MwSimPlan prepare(MwArena *arena, const MwPlan *plan, const MwSimulateOpt
     for (int m = 0; m < plan->mesh_count; m++) {
         of.meshes[m].traffic = mw_traffic(arena, plan, &plan->meshes[m]);
         of.meshes[m].programs =
-            mw_sim_programs(arena, plan, &plan->meshes[m], &of.meshes[m].traffic);
+            mw_sim_programs(arena, &plan->meshes[m], &of.meshes[m].traffic, overlaps);
     }
     return of;
 }
@@ -50,7 +52,9 @@ const MwSimulation *mw_simulate(MwArena *arena, const MwPlan *plan,
     const MwPlan *priced = mw_simulate_recost(arena, plan, options, diags);
     if (!priced)
         return NULL;
-    const MwSimPlan of = prepare(arena, priced, options);
+    simulation->overlaps =
+        mw_backend_named(plan->backend)->overlaps && !options->collectives_in_line;
+    const MwSimPlan of = prepare(arena, priced, options, simulation->overlaps);
     simulation->least_s = INFINITY;
     simulation->meshes = MW_NEW(arena, MwSimulatedMesh, plan->mesh_count);
     for (int s = 0; s < options->steps; s++) {

@@ -15,7 +15,10 @@
  * less by what they do in between; a send of what a collective has made may let the program itself
  * take more, as it does in a run. What a plan predicts is a step simulated on its cluster.
  *
- * Not simulated: that collectives within a mesh and messages slow each other or kernels; reading
+ * Without overlap, collectives are in the order of the program, with nothing beside them, and a
+ * mesh is interrupted by each message that is on its way to or from it.
+ *
+ * Not simulated: that kernels and messages slow collectives, or messages kernels; reading
  * inputs and writing checkpoints within a step.
  *
  * Time grows with tasks and messages, a few microseconds each, times log of what is in flight;

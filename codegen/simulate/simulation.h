@@ -16,7 +16,9 @@ typedef struct {
 typedef struct {
     /* NULL: links have the plan's times, and no nodes. It must outlive the simulation. */
     const MwCluster *cluster;
-    bool contention; /* messages that use one link at a time share it */
+    bool contention;          /* messages that use one link at a time share it */
+    bool collectives_in_line; /* those and copies to and from the host are not beside kernels */
+    bool messages_in_line;    /* a mesh computes nothing while one is on its way to or from it */
     /* relative standard deviation of a task on a device, of a log-normal distribution whose mean is
      * the predicted time; 0: none */
     double jitter;
@@ -68,6 +70,7 @@ typedef struct {
     double step_s; /* mean over steps */
     double least_s, most_s;
     int64_t events; /* of all steps */
+    bool overlaps;  /* collectives ran while kernels ran */
     MwSimulatedMesh *meshes;
     MwSimulatedPath path;   /* the mean over steps */
     MwSimulatedTask *tasks; /* in the order in which they end */

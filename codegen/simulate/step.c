@@ -3,7 +3,10 @@
  * wait; the end of a message wakes the meshes at both of its ends. A message begins when both ends
  * have posted it (runtime/plan/traffic_walk.h), one of a transfer after another, in the order of
  * micro-batches. runtime/check/traffic.c proves of the plan, with messages as these, that no mesh
- * waits for ever. */
+ * waits for ever.
+ *
+ * Where messages are in line with kernels, a mesh computes nothing while one is on its way to or
+ * from it: its piece is interrupted. */
 #include "codegen/simulate/step.h"
 
 #include "codegen/simulate/flows.h"
@@ -28,6 +31,12 @@ typedef struct {
     bool has_run;  /* a piece of the task that takes time */
     double factor; /* of the times of the task */
     double end_s;  /* of the last task */
+    /* A piece that is interrupted: */
+    int messages;       /* in line with kernels that are on their way to or from the mesh */
+    bool computes;      /* a piece has begun and not ended */
+    double piece_end_s; /* where it is not interrupted again */
+    double left_s, interrupted_s; /* what is left of it, and since when */
+    int turn;                     /* changes whenever an event of the mesh is no longer true */
     MwJitter jitter;
     MwSimulatedPath path; /* the longest to the end of what the mesh does */
     double *piece_s;      /* of the task, where it is recorded: when each piece begins */
@@ -68,7 +77,61 @@ static void add_walker(Run *run, int mesh, int step)
     mw_events_add(&run->events, (MwEvent){.kind = MW_EVENT_MESH, .index = mesh});
 }
 
+/* ---- Pieces that messages interrupt ---- */
+
+static void go_on_at(Run *run, int mesh, double time_s)
+{
+    mw_events_add(&run->events, (MwEvent){.time_s = time_s,
+                                          .kind = MW_EVENT_MESH,
+                                          .index = mesh,
+                                          .turn = run->walkers[mesh].turn});
+}
+
+static void begin_piece(Run *run, int mesh, double time_s)
+{
+    Walker *walker = &run->walkers[mesh];
+    walker->computes = true;
+    walker->left_s = time_s;
+    walker->interrupted_s = run->now_s;
+    walker->piece_end_s = run->now_s + time_s;
+    if (walker->messages == 0)
+        go_on_at(run, mesh, walker->piece_end_s);
+}
+
+/* A message of the mesh, in line with kernels, begins to be on its way. */
+static void interrupt(Run *run, int mesh)
+{
+    Walker *walker = &run->walkers[mesh];
+    if (walker->messages++ > 0 || !walker->computes)
+        return;
+    walker->left_s = walker->piece_end_s - run->now_s;
+    walker->interrupted_s = run->now_s;
+    walker->turn++;
+}
+
+/* One has ended. */
+static void resume(Run *run, int mesh)
+{
+    Walker *walker = &run->walkers[mesh];
+    if (--walker->messages > 0 || !walker->computes)
+        return;
+    const double lost_s = run->now_s - walker->interrupted_s;
+    run->result.meshes[mesh].transfer_s += lost_s;
+    walker->path.transfer_s += lost_s;
+    walker->piece_end_s = run->now_s + walker->left_s;
+    go_on_at(run, mesh, walker->piece_end_s);
+}
+
 /* ---- Messages ---- */
+
+static void each_end(Run *run, int transfer, void (*does)(Run *run, int mesh))
+{
+    const MwPlanTransfer *of = &run->of->plan->transfers[transfer];
+    if (!run->of->options->messages_in_line)
+        return;
+    does(run, of->from_mesh);
+    does(run, of->to_mesh);
+}
 
 /* Begins the next message of a transfer if both ends have posted it and the one before has
  * ended. */
@@ -82,6 +145,7 @@ static void begin_message(Run *run, int transfer, MwSimulatedPath path)
     messages->begun_s = run->now_s;
     messages->path = path;
     mw_flows_begin(&run->flows, transfer, messages->begun++, run->now_s);
+    each_end(run, transfer, interrupt);
 }
 
 static void posted(void *context, int mesh, int transfer)
@@ -149,11 +213,6 @@ static void end_task(Run *run, int mesh)
     walker->piece = -1;
 }
 
-static void go_on_at(Run *run, int mesh, double time_s)
-{
-    mw_events_add(&run->events, (MwEvent){.time_s = time_s, .kind = MW_EVENT_MESH, .index = mesh});
-}
-
 static void add_piece(Walker *walker, const MwSimProgram *program, double time_s)
 {
     const double compute_s = time_s * program->compute_s / program->time_s;
@@ -184,7 +243,7 @@ static bool run_pieces(Run *run, int mesh)
             walker->piece++;
             walker->has_run = true;
             add_piece(walker, program, time_s);
-            go_on_at(run, mesh, run->now_s + time_s);
+            begin_piece(run, mesh, time_s);
             return false;
         }
     }
@@ -220,6 +279,7 @@ static void end_message(Run *run, const MwFlow *flow)
     Messages *messages = &run->messages[flow->transfer];
     run->traffic.transfers[flow->transfer].ended++;
     messages->path.transfer_s += run->now_s - flow->begin_s;
+    each_end(run, flow->transfer, resume);
     run->result.path = messages->path;
     begin_message(run, flow->transfer, run->result.path);
     if (run->record)
@@ -257,7 +317,10 @@ static void take_event(Run *run, const MwEvent *event)
 {
     MwFlow flow;
     if (event->kind == MW_EVENT_MESH) {
+        if (event->turn != run->walkers[event->index].turn)
+            return;
         run->now_s = event->time_s;
+        run->walkers[event->index].computes = false;
         run_mesh(run, event->index);
     } else if (mw_flows_take(&run->flows, event, &flow)) {
         run->now_s = event->time_s;

@@ -276,6 +276,15 @@ static void check_gemm(MwClusterReader *reader, const Section *in)
         mw_diag_error(reader->diags, where(in, "rate"), "the rate achieved is above the peak");
 }
 
+static void check_device(MwClusterReader *reader, const Section *in)
+{
+    const MwDeviceModel *device = in->base;
+    if (device->collective_units > 0 && device->collective_units >= device->units)
+        mw_diag_error(reader->diags, where(in, "collective_units"),
+                      "collectives take %d of %d units: they must leave some for kernels",
+                      device->collective_units, device->units);
+}
+
 static bool has(MwClusterReader *reader, MwClusterSection section)
 {
     return reader->opened[section].source ||
@@ -321,6 +330,8 @@ static bool read_section(MwClusterReader *reader, Section *in)
     check_required(reader, in);
     if (in->section == MW_SECTION_GEMM)
         check_gemm(reader, in);
+    if (in->section == MW_SECTION_DEVICE)
+        check_device(reader, in);
     return true;
 }
 

@@ -314,6 +314,8 @@ void mw_check_mesh(const MwCheck *check)
                        (long long)mesh->host_bytes);
     if (mesh->has_ceilings && (!is_rate(mesh->flops_per_s) || !is_rate(mesh->bytes_per_s)))
         mw_check_error(check, "its devices have no possible rates");
+    if (mesh->has_collective_share && !(mesh->collective_share > 0 && mesh->collective_share < 1))
+        mw_check_error(check, "collectives take %g of its devices", mesh->collective_share);
     for (int i = 0; i < mesh->buffer_count; i++)
         check_buffer(check, i);
     for (int i = 0; i < mesh->input_count; i++)

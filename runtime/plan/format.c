@@ -203,6 +203,7 @@ static const MwPlanField mesh_fields[] = {
     FIELD("host_bytes", size, host_bytes, PRESENT(has_host)),
     FIELD("flops_per_s", number, flops_per_s, PRESENT(has_ceilings)),
     FIELD("bytes_per_s", number, bytes_per_s, PRESENT(has_ceilings)),
+    FIELD("collective_share", number, collective_share, PRESENT(has_collective_share)),
 };
 static const MwPlanPart mesh_parts[] = {
     ONE(costs, costs_record),

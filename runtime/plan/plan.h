@@ -287,6 +287,8 @@ typedef struct {
     int64_t host_bytes; /* in memory of its own there, of so many bytes */
     bool has_ceilings;  /* what a device of the mesh can do at most, by its cluster file: */
     double flops_per_s, bytes_per_s; /* products of the type that most are of; memory */
+    bool has_collective_share;       /* kernels are slower while a collective runs: */
+    double collective_share;         /* it takes this part of the device's compute, in (0, 1) */
     MwPlanBuffer *buffers;
     int buffer_count;
     MwPlanProgram *programs;

@@ -50,7 +50,16 @@ static void simulate(MwArena *arena, const MwPlan *plan, MwDiags *diags)
     for (int i = 0; i < 2; i++) {
         const MwSimulation *simulation = mw_simulate(arena, plan, &options, diags);
         MW_ASSERT(!simulation || simulation->step_s >= 0);
-        options = (MwSimulateOptions){&cluster, true, 0.1, &straggler, 1, 1, 2, true};
+        options = (MwSimulateOptions){.cluster = &cluster,
+                                      .contention = true,
+                                      .collectives_in_line = true,
+                                      .messages_in_line = true,
+                                      .jitter = 0.1,
+                                      .stragglers = &straggler,
+                                      .straggler_count = 1,
+                                      .seed = 1,
+                                      .steps = 2,
+                                      .records = true};
     }
 }
 

@@ -182,6 +182,8 @@ START_TEST(mistakes_in_sections_are_named)
         {"device", "gemm f32 { rates = [1, 2] }", "a unit of FLOPs per second must follow"},
         {"device", "gemm f32 { peak = 1 TFLOP/s\n rate = 2 TFLOP/s }",
          "the rate achieved is above the peak"},
+        {"device", "units = 8\n collective_units = 8",
+         "collectives take 8 of 8 units: they must leave some for kernels"},
         {"node", "bandwidth = 25 Gbps", "did you mean 'Gb/s'?"},
         {"device", "price = 3", "a unit of price must follow: USD/h"},
         {"node", "all_reduce = 3 us",

@@ -19,6 +19,7 @@ static MwCluster test_cluster(const char *backend)
     static MwCurvePoint attention[] = {{1e6, 10e9}, {1e8, 40e9}};
     static MwCurvePoint of_bf16 = {1, 50e9}, conv[] = {{1e4, 10e9}, {1e6, 40e9}};
     static MwCurvePoint transpose = {1, 5e9}, sums[] = {{1, 1e8}, {100, 1e10}};
+    static MwCurvePoint masked = {1, 40e9};
     static double sizes[] = {16, 64}, rates[] = {1e9, 2e9, 2e9, 4e9, 2e9, 4e9, 4e9, 8e9};
     return (MwCluster){
         .name = "test",
@@ -30,7 +31,8 @@ static MwCluster test_cluster(const char *backend)
                    .gemm[MW_F32] = {.sizes = {sizes, 2}, .rates = {rates, 8}},
                    .gemm[MW_BF16] = {.peak_flops = 1e14,
                                      .rate_flops = 8e13,
-                                     .attention_flops = {&of_bf16, 1}},
+                                     .attention_flops = {&of_bf16, 1},
+                                     .masked_attention_flops = {&masked, 1}},
                    .gemm[MW_TF32] = {.rate_flops = 4e13},
                    .gemm[MW_FP8] = {.rate_flops = 8e13},
                    .attention_flops = {attention, MW_COUNT(attention)},
@@ -94,10 +96,12 @@ START_TEST(collectives_cost_what_the_formulas_say)
         {"cpu", "4x8", MW_ALL_TO_ALL, 1, 1e8, 10e-6 + 7e-6 + 0.875e-3},
         /* Recursive doubling, for a few bytes: 3 messages of the whole. */
         {"cpu", "4x8", MW_ALL_REDUCE, 1, 1e3, 10e-6 + 3e-6 + 3e-8},
-        /* NCCL: the ring for much, the tree for little. */
-        {"cuda", "4x8", MW_ALL_REDUCE, 1, 1e8, 10e-6 + 14e-6 + 1.75e-3},
-        {"cuda", "4x8", MW_ALL_REDUCE, 1, 1e3, 10e-6 + 6e-6 + 2e-8},
-        {"cuda", "4x8", MW_ALL_GATHER, 1, 1e8, 10e-6 + 7e-6 + 0.875e-3},
+        /* NCCL: the ring by Simple for much, the tree by LL for little, LL128 in between. */
+        {"cuda", "4x8", MW_ALL_REDUCE, 1, 1e8, 11.8e-6 + 14 * 3.8e-6 + 1.75e-3},
+        {"cuda", "4x8", MW_ALL_REDUCE, 1, 1e3, 10.2e-6 + 6e-6 + 2e-8 * 3.8 / 0.92},
+        {"cuda", "4x8", MW_ALL_GATHER, 1, 1e8, 11.8e-6 + 7 * 3.8e-6 + 0.875e-3},
+        {"cuda", "4x8", MW_ALL_GATHER, 1, 1e6, 17.4e-6 + 7 * 2.3e-6 + 8.75e-6 / 0.92},
+        {"cuda", "4x8", MW_ALL_GATHER, 1, 1e3, 10e-6 + 7e-6 + 8.75e-9 * 4},
         /* Three devices: no halving. */
         {"cpu", "3", MW_REDUCE_SCATTER, 0, 3e8, 10e-6 + 2e-6 + 2e-3},
         /* Between nodes: 8 groups share 25 GB/s. */
@@ -107,14 +111,18 @@ START_TEST(collectives_cost_what_the_formulas_say)
         {"cpu", "32", MW_ALL_REDUCE, 0, 1e8,
          20e-6 + 6e-6 + 1.75e-3 + 20e-6 + 1.5 * 1.25e7 / 3.125e9},
         /* A flat tree: 2 log2(4) messages far, the other 2 * (5 - 2) near. */
-        {"cuda", "32", MW_ALL_REDUCE, 0, 1, 20e-6 + 4 * 5e-6 + 6 * 1e-6 + 2 / 25e9},
+        {"cuda", "32", MW_ALL_REDUCE, 0, 1,
+         20.2e-6 + 4 * 7.3e-6 + 6 * 1e-6 + 2 / 25e9 * 3.8 / 0.92},
+        /* NCCL gathers by one ring through all, where MPI does it level by level. */
+        {"cuda", "32", MW_ALL_GATHER, 0, 1e9,
+         21.8e-6 + 3 * 16.3e-6 + 28 * 3.8e-6 + 31e9 / 32 / 25e9},
         {"cpu", "1", MW_ALL_REDUCE, 0, 1e8, 0},
         /* One message to a neighbour. Where the axis crosses nodes, the last device of a node sends
          * over the network, for each of the groups that share it. */
         {"cpu", "4x8", MW_RING_SHIFT, 1, 1e8, 10e-6 + 1e-6 + 1e-3},
-        {"cuda", "32", MW_RING_SHIFT, 0, 1e8, 20e-6 + 5e-6 + 1e8 / 6.25e9},
-        {"cuda", "4x8", MW_RING_SHIFT, 0, 1e8, 20e-6 + 5e-6 + 8e8 / 25e9},
-        {"cuda", "4x8", MW_RING_SHIFT_BACK, 0, 1e8, 20e-6 + 5e-6 + 8e8 / 25e9},
+        {"cuda", "32", MW_RING_SHIFT, 0, 1e8, 21.8e-6 + 16.3e-6 + 1e8 / 6.25e9},
+        {"cuda", "4x8", MW_RING_SHIFT, 0, 1e8, 21.8e-6 + 16.3e-6 + 8e8 / 25e9},
+        {"cuda", "4x8", MW_RING_SHIFT_BACK, 0, 1e8, 21.8e-6 + 16.3e-6 + 8e8 / 25e9},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
         MwCluster cluster = test_cluster(cases[i].backend);
@@ -190,8 +198,9 @@ START_TEST(the_fastest_algorithm_is_chosen)
         {"cuda", "4x8", 1, 1e8, MW_ALGORITHM_RING},
         {"cuda", "4x8", 0, 1e8, MW_ALGORITHM_RING},
         {"cuda", "32", 0, 1e3, MW_ALGORITHM_TREE},
+        {"cuda", "32", 0, 1e9, MW_ALGORITHM_RING},
         /* As many bytes cross the network as in one ring, in fewer messages. */
-        {"cuda", "32", 0, 1e9, MW_ALGORITHM_HIERARCHICAL},
+        {"cpu", "24", 0, 1e9, MW_ALGORITHM_HIERARCHICAL},
         {"cuda", "1", 0, 1e9, MW_ALGORITHM_COUNT},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
@@ -318,6 +327,10 @@ START_TEST(work_costs_what_the_formulas_say)
         {{MW_WORK_GEMM, MW_TF32, .m = 1280, .n = 1280, .k = 64, .batch = 1}, 1e-6 + 2097152 / 4e11},
         {{MW_WORK_ATTENTION, MW_BF16, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
          1e-6 + 8e7 / 50e9},
+        {{MW_WORK_ATTENTION, MW_BF16, .flops = 8e7, .batch = 8, .is_masked = true},
+         1e-6 + 8e7 / 40e9},
+        {{MW_WORK_ATTENTION, MW_F32, .flops = 8e7, .batch = 8, .is_masked = true},
+         1e-6 + 8e7 / 20e9},
         {{MW_WORK_ATTENTION, MW_F16, .flops = 8e7, .batch = 8, .m = 1, .n = 1, .k = 1},
          1e-6 + 8e7 / 50e9},
         /* No curve: 4 m n k at half the rate of products. */

@@ -145,6 +145,7 @@ static int same_operators[] = {0, 0}, far_operators[] = {0, 2};
 BREAK(instr_time, good->forward[DIFF].time_s = INFINITY)
 BREAK(instr_work, good->forward[DIFF].has_work = true; good->forward[DIFF].flops = -1)
 BREAK(mesh_rates, good->mesh->has_ceilings = true; good->mesh->flops_per_s = 1e9)
+BREAK(collective_share, good->mesh->has_collective_share = true; good->mesh->collective_share = 1)
 BREAK(instr_operators, good->forward[DIFF].operators = far_operators)
 BREAK(instr_operators_twice, good->forward[DIFF].operators = same_operators)
 BREAK(instr_one_operator, good->forward[DIFF].operator_count = 1)
@@ -406,6 +407,7 @@ static const struct {
     {instr_time, "instruction 1 (diff): its predicted time is no number of seconds"},
     {instr_work, "instruction 1 (diff): its work is no number of FLOPs and bytes"},
     {mesh_rates, "its devices have no possible rates"},
+    {collective_share, "collectives take 1 of its devices"},
     {instr_operators, "instruction 1 (diff): its operators do not ascend from 0 to 1"},
     {instr_operators_twice, "instruction 1 (diff): its operators do not ascend from 0 to 1"},
     {instr_one_operator, "instruction 1 (diff): it is of several operators, of which it names 1"},

@@ -2,6 +2,7 @@
 /* Simulated steps beside timelines of schedules, the predictions of plans, and sums by hand. */
 #include "codegen/simulate/simulate.h"
 
+#include "base/backend.h"
 #include "codegen/plan/predict.h"
 #include "schedule/generate.h"
 #include "tests/unit/clusters.h"
@@ -79,6 +80,19 @@ static MwStageTimes *times_of_tasks(const MwPipelineSchedule *schedule)
     return times;
 }
 
+/* The times of a mesh are those of the step. */
+static void check_meshes(const MwPlan *plan, const MwSimulation *simulation)
+{
+    for (int m = 0; m < plan->mesh_count; m++) {
+        const MwSimulatedMesh *mesh = &simulation->meshes[m];
+        ck_assert_double_eq_tol(mesh->compute_s + mesh->collective_s + mesh->transfer_s +
+                                    mesh->bubble_s + mesh->idle_s,
+                                simulation->step_s, 1e-9 * simulation->step_s);
+        ck_assert(mesh->compute_s >= 0 && mesh->collective_s >= 0 && mesh->transfer_s >= 0);
+        ck_assert(mesh->bubble_s >= 0 && mesh->idle_s >= 0);
+    }
+}
+
 /* Where stages go up the meshes again, activations of one chunk and gradients of the other share
  * the link from a mesh to the next; in the timeline each stage has its own. */
 START_TEST(every_schedule_takes_its_timeline)
@@ -99,6 +113,10 @@ START_TEST(every_schedule_takes_its_timeline)
                     simulate(plan, (MwSimulateOptions){.contention = true});
                 ck_assert_double_ge(sharing->step_s, alone->step_s - 1e-9);
                 ck_assert_double_le(sharing->step_s, 1.1 * alone->step_s);
+                const MwSimulation *in_line = simulate(
+                    plan, (MwSimulateOptions){.contention = true, .messages_in_line = true});
+                ck_assert_double_ge(in_line->step_s, sharing->step_s - 1e-9);
+                check_meshes(plan, in_line);
                 plan = plan_of(kind, meshes, micro_batches, chunks, times_of_tasks, &timeline_s);
                 ck_assert_double_eq_tol(simulate(plan, (MwSimulateOptions){0})->step_s,
                                         timeline_s + 0.5, 1e-9 * timeline_s);
@@ -129,26 +147,13 @@ START_TEST(the_times_of_a_stage_are_those_of_its_programs)
         const MwPlanStage *stage = &plan->stages[s];
         double sum_s = 0;
         for (int p = stage->first_program; p < stage->first_program + stage->program_count; p++)
-            sum_s += mw_predict_program_s(backend, &plan->meshes[stage->mesh], p);
+            sum_s += mw_predict_program_s(backend->overlaps, &plan->meshes[stage->mesh], p);
         ck_assert_double_gt(sum_s, 0);
         ck_assert_double_eq_tol(stage->forward_s + stage->backward_s + stage->weight_s, sum_s,
                                 1e-12 * sum_s);
     }
 }
 END_TEST
-
-/* The times of a mesh are those of the step. */
-static void check_meshes(const MwPlan *plan, const MwSimulation *simulation)
-{
-    for (int m = 0; m < plan->mesh_count; m++) {
-        const MwSimulatedMesh *mesh = &simulation->meshes[m];
-        ck_assert_double_eq_tol(mesh->compute_s + mesh->collective_s + mesh->transfer_s +
-                                    mesh->bubble_s + mesh->idle_s,
-                                simulation->step_s, 1e-9 * simulation->step_s);
-        ck_assert(mesh->compute_s >= 0 && mesh->collective_s >= 0 && mesh->transfer_s >= 0);
-        ck_assert(mesh->bubble_s >= 0 && mesh->idle_s >= 0);
-    }
-}
 
 /* Each instruction that takes time is in its task, none begins before the one before has ended. */
 static void check_instrs(const MwPlan *plan, const MwSimulation *simulation)
@@ -307,6 +312,34 @@ START_TEST(meshes_of_a_node_share_its_network_link)
 }
 END_TEST
 
+/* ---- Overlap ---- */
+
+/* Seconds of all that the mesh computes and communicates by itself, one after another. */
+static double instrs_s(const MwPlanMesh *mesh)
+{
+    double sum_s = 0;
+    for (int t = 0; t < mesh->task_count; t++) {
+        const MwPlanProgram *program = &mesh->programs[mesh->tasks[t].program];
+        for (int i = 0; i < program->instr_count; i++)
+            sum_s += mw_plan_instr_runs(program, i) * program->instrs[i].time_s;
+    }
+    return sum_s;
+}
+
+START_TEST(without_overlap_instructions_are_one_after_another)
+{
+    const MwPlan *plan = planned_stages(arena, 1, 8, _i ? "cuda" : "cpu");
+    const double all_s = instrs_s(&plan->meshes[0]);
+    const MwSimulation *beside = simulate(plan, (MwSimulateOptions){0});
+    const MwSimulation *in_line =
+        simulate(plan, (MwSimulateOptions){.collectives_in_line = true, .records = true});
+    ck_assert_double_eq_tol(in_line->step_s, all_s, 1e-9 * all_s);
+    check_instrs(plan, in_line);
+    ck_assert(!in_line->overlaps && beside->overlaps == (_i == 1));
+    ck_assert_double_le(beside->step_s, (_i ? 0.99 : 1 + 1e-9) * all_s);
+}
+END_TEST
+
 /* ---- Slots ---- */
 
 static MwPlan *relay_plan(const MwStageTimes *times)
@@ -315,6 +348,67 @@ static MwPlan *relay_plan(const MwStageTimes *times)
         mw_pipeline_schedule_new(arena, MW_PIPELINE_INFERENCE, 2, 3, 1);
     return scheduled_plan(arena, &(ScheduledPlan){schedule, times, 1, 0, 0});
 }
+
+/* The last kernel of the backward takes 10 s, one sum of gradients 1 s, and all else no time. */
+static double step_with_sum_s(const MwPlan *plan, int sum, double share)
+{
+    MwPlanMesh *mesh = &plan->meshes[0];
+    const int update = mesh->task_count - 1;
+    MwPlanInstr *kernel = NULL;
+    for (int p = 0; p < mesh->program_count; p++)
+        for (int i = 0; i < mesh->programs[p].instr_count; i++) {
+            MwPlanInstr *instr = &mesh->programs[p].instrs[i];
+            instr->time_s = 0;
+            if (instr->kind == MW_INSTR_KERNEL && p == mesh->tasks[update - 1].program)
+                kernel = instr;
+        }
+    kernel->time_s = 10;
+    mesh->programs[mesh->tasks[update].program].instrs[sum].time_s = 1;
+    mesh->collective_share = share;
+    return simulate(plan, (MwSimulateOptions){0})->step_s;
+}
+
+START_TEST(kernels_beside_a_collective_are_slower)
+{
+    const MwPlan *plan = planned_stages(arena, 1, 1, "cuda");
+    const MwPlanMesh *mesh = &plan->meshes[0];
+    const MwPlanProgram *update = &mesh->programs[mesh->tasks[mesh->task_count - 1].program];
+    int hidden = 0;
+    for (int i = 0; i < update->instr_count; i++) {
+        if (update->instrs[i].kind != MW_INSTR_COLLECTIVE)
+            continue;
+        const double alone_s = step_with_sum_s(plan, i, 0);
+        /* the kernel does three quarters of a second's work in the second of the sum, or none */
+        ck_assert(alone_s == 10 || alone_s == 11);
+        ck_assert_double_eq_tol(step_with_sum_s(plan, i, 0.25), alone_s == 10 ? 10.25 : 11, 1e-9);
+        hidden += alone_s == 10;
+    }
+    ck_assert_int_gt(hidden, 0);
+}
+END_TEST
+
+START_TEST(without_overlap_neither_end_of_a_message_computes)
+{
+    const MwStageTimes slow_link[] = {{{1}, 3, 0}, {{1}, 0, 0}};
+    const MwStageTimes slow_end[] = {{{1}, 1, 0}, {{4}, 0, 0}};
+    const MwSimulateOptions options = {.messages_in_line = true, .records = true};
+    MwPlan *plan = relay_plan(slow_link);
+    const MwSimulation *simulation = simulate(plan, options);
+    ck_assert_double_eq_tol(simulation->step_s, 3 * (1 + 3) + 1, 1e-9);
+    ck_assert_double_eq_tol(simulation->meshes[0].transfer_s, 2 * 3, 1e-9);
+    check_meshes(plan, simulation);
+    /* two messages interrupt the second mesh in its first task */
+    plan = relay_plan(slow_end);
+    simulation = simulate(plan, options);
+    ck_assert_double_eq_tol(simulation->step_s, 1 + 3 * (1 + 4), 1e-9);
+    ck_assert_double_eq_tol(simulation->messages[1].begin_s, 3, 1e-9);
+    ck_assert_double_eq_tol(simulation->tasks[4].end_s, 8, 1e-9);
+    ck_assert_double_eq_tol(simulation->meshes[0].transfer_s, 2 * 1, 1e-9);
+    ck_assert_double_eq_tol(simulation->meshes[1].transfer_s, 3 * 1, 1e-9);
+    ck_assert_double_eq_tol(simulation->meshes[1].bubble_s, 1, 1e-9);
+    check_meshes(plan, simulation);
+}
+END_TEST
 
 START_TEST(a_slot_holds_one_message)
 {
@@ -485,6 +579,9 @@ int main(void)
     tcase_add_test(tests, two_transfers_on_one_link_take_twice);
     tcase_add_test(tests, a_later_transfer_shares_what_is_left_of_the_first);
     tcase_add_test(tests, meshes_of_a_node_share_its_network_link);
+    tcase_add_loop_test(tests, without_overlap_instructions_are_one_after_another, 0, 2);
+    tcase_add_test(tests, kernels_beside_a_collective_are_slower);
+    tcase_add_test(tests, without_overlap_neither_end_of_a_message_computes);
     tcase_add_test(tests, a_slot_holds_one_message);
     tcase_add_test(tests, all_wait_for_a_straggler);
     tcase_add_test(tests, jitter_is_that_of_its_seed);

@@ -158,6 +158,7 @@ START_TEST(attention_counts_what_the_mask_leaves)
                                              .attr_count = 2});
         double all = 4.0 * 2 * 6 * 32 * 32 * 8;
         ck_assert_double_eq(work_of(&f, out, 0, 2).flops, all / 2 * (causal ? 0.5 : 1));
+        ck_assert_int_eq(work_of(&f, out, 0, 2).is_masked, causal);
         ck_assert_double_eq(work_of(&f, out, 2, 3).flops, all / 3 * (causal ? 0.5 : 1));
         /* The last quarter of the queries meets 7/8 of the keys. */
         MwWork work = work_of(&f, out, 1, 4);

@@ -9,12 +9,12 @@
 
 /* ---- Making it ---- */
 
-/* The hierarchical algorithm has no row of its own, and is one of every library. */
 static bool is_choice(const MwCollectiveTable *table, MwAlgorithm algorithm)
 {
+    const MwCluster *cluster = table->model->cluster;
     const MwAlgorithmCost *row = mw_algorithm_row(table->kind, algorithm);
-    return !row ||
-           mw_algorithm_is_choice(row, table->model->cluster, table->model->path[table->axis].ways);
+    return row ? mw_algorithm_is_choice(row, cluster, table->model->path[table->axis].ways)
+               : mw_cost_has_levels(cluster, table->kind); /* the hierarchical one has no row */
 }
 
 static void find_algorithms(MwCollectiveTable *table)

@@ -18,6 +18,7 @@ enum {
     OPTION_CLUSTER = 256,
     OPTION_MEASURED,
     OPTION_NO_CONTENTION,
+    OPTION_NO_OVERLAP,
     OPTION_JITTER,
     OPTION_STRAGGLER,
     OPTION_SEED,
@@ -41,6 +42,8 @@ static const struct argp_option option_list[] = {
      "Take the times of instructions from a run's --trace, not from the plan", GROUP_STEP},
     {"no-contention", OPTION_NO_CONTENTION, NULL, 0,
      "Transfers share a link only where they go between the same meshes", GROUP_STEP},
+    {"no-overlap", OPTION_NO_OVERLAP, "collectives|messages", OPTION_ARG_OPTIONAL,
+     "These, or both, are in line with kernels, none beside them; may be repeated", GROUP_STEP},
     {"jitter", OPTION_JITTER, "X", 0,
      "Relative standard deviation of the time of a task on a device (0)", GROUP_STEP},
     {"straggler", OPTION_STRAGGLER, "RANK=X", 0,
@@ -93,6 +96,17 @@ static MwStraggler parse_straggler(const struct argp_state *state, const char *t
         (int)rank, parse_factor(state, "how much longer a straggler takes", end + 1, 1e-3, 1e3)};
 }
 
+static void parse_no_overlap(MwSimulateOptions *options, const char *text,
+                             const struct argp_state *state)
+{
+    const bool collectives = !text || strcmp(text, "collectives") == 0;
+    const bool messages = !text || strcmp(text, "messages") == 0;
+    if (!collectives && !messages)
+        argp_error(state, "--no-overlap is of collectives or messages, not of '%s'", text);
+    options->collectives_in_line |= collectives;
+    options->messages_in_line |= messages;
+}
+
 static uint64_t parse_seed(const struct argp_state *state, const char *text)
 {
     char *end;
@@ -142,6 +156,9 @@ static error_t parse_step(MwSimulateCommand *command, int key, char *arg,
         return 0;
     case OPTION_NO_CONTENTION:
         command->simulate.contention = false;
+        return 0;
+    case OPTION_NO_OVERLAP:
+        parse_no_overlap(&command->simulate, arg, state);
         return 0;
     case OPTION_JITTER:
         command->simulate.jitter = parse_factor(state, "--jitter", arg, 0, 10);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/simulate/perfetto.h"
 
-#include "base/backend.h"
 #include "runtime/plan/origin.h"
 #include "tools/json.h"
 
@@ -62,8 +61,8 @@ static void put_instr(MwJson *json, const MwPlan *plan, const MwSimulation *simu
     const MwPlanMesh *mesh = &plan->meshes[task->mesh];
     const MwPlanProgram *program = &mesh->programs[mesh->tasks[task->task].program];
     const MwPlanInstr *of = &program->instrs[instr->instr];
-    const bool beside = of->kind == MW_INSTR_COLLECTIVE && mesh->shape.size[of->axis] > 1 &&
-                        mw_backend_named(plan->backend)->overlaps;
+    const bool beside =
+        of->kind == MW_INSTR_COLLECTIVE && mesh->shape.size[of->axis] > 1 && simulation->overlaps;
     put_event(json, "X", program->name, mw_plan_instr_title(json->arena, plan, mesh, of),
               mesh->first_rank, beside);
     mw_json_field_double(json, "ts", 1e6 * instr->begin_s);

@@ -92,6 +92,16 @@ static void print_run(MwText *text, const MwSimulateReport *report)
     mw_text_printf(text, "  restarting   %s\n", percent_text(arena, goodput->restart_s, horizon_s));
 }
 
+/* What runs beside nothing. */
+static const char *in_line_text(const MwSimulateOptions *options)
+{
+    if (options->collectives_in_line && options->messages_in_line)
+        return ", without overlap";
+    if (options->collectives_in_line)
+        return ", without overlap of collectives";
+    return options->messages_in_line ? ", without overlap of messages" : "";
+}
+
 void mw_simulate_print_text(MwText *text, const MwSimulateReport *report)
 {
     static const char *const headings[] = {"mesh",        "devices",   "busy",   "computing",
@@ -102,9 +112,10 @@ void mw_simulate_print_text(MwText *text, const MwSimulateReport *report)
     mw_text_printf(text, "model %s: %d rank%s, computing as %s, over ", plan->model,
                    plan->rank_count, plan->rank_count == 1 ? "" : "s",
                    report->measured ? "measured" : "planned");
-    mw_text_printf(text, "links %s%s%s\n", cluster ? "of " : "as planned",
+    mw_text_printf(text, "links %s%s%s%s\n", cluster ? "of " : "as planned",
                    cluster ? cluster->name : "",
-                   report->options->contention ? "" : ", which transfers do not share");
+                   report->options->contention ? "" : ", which transfers do not share",
+                   in_line_text(report->options));
     print_step(text, report);
     if (report->simulation->step_s > 0)
         print_path(text, report);
@@ -161,6 +172,8 @@ void mw_simulate_print_json(MwText *text, const MwSimulateReport *report)
                                                   : report->plan->cluster);
     mw_json_field_int(&json, "ranks", report->plan->rank_count);
     mw_json_field_bool(&json, "contention", report->options->contention);
+    mw_json_field_bool(&json, "collectives_in_line", report->options->collectives_in_line);
+    mw_json_field_bool(&json, "messages_in_line", report->options->messages_in_line);
     mw_json_field_int(&json, "seed", (int64_t)report->options->seed);
     mw_json_field_int(&json, "steps", report->options->steps);
     mw_json_field_double(&json, "step_s", simulation->step_s);
