@@ -644,7 +644,7 @@ static void choose(Trials *t, MwStageFound *found)
         out->solved_entries = 0;
         out->chosen = take_next(t, found);
     } else if (make_batching(t, first)) {
-        out->kept_bytes = mw_stage_costs_whole(first->costs, false).kept_bytes;
+        out->kept_bytes = mw_stage_costs_whole(first->costs, MW_LAYER_KEEPS).kept_bytes;
         search_layouts(t);
         out->chosen = validate(t);
         if (out->chosen < 0 || !t->compilation->options.takes_any)

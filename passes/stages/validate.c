@@ -73,8 +73,8 @@ static bool reduce_memory(const MwStageValidation *s, MwStageTrial *trial, const
     MwArena *scratch = mw_arena_new();
     const MwPipelineSchedule *schedule = mw_stage_layout_schedule(scratch, &layout);
     bool is_found = true;
-    layout.stages = mw_arena_dup(s->compilation->arena, layout.stages,
-                                 sizeof *layout.stages * (size_t)layout.stage_count);
+    layout.stages =
+        mw_arena_dup(s->kept, layout.stages, sizeof *layout.stages * (size_t)layout.stage_count);
     for (int i = 0; i < layout.stage_count && is_found; i++) {
         const double memory = s->memory_bytes * mw_stage_layout_memory_share(&trial->layout, i);
         double estimate = layout.stages[i].needed_bytes;

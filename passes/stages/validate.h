@@ -23,7 +23,7 @@ typedef struct {
     MwStageBatchings *batchings;      /* of all layouts */
     double memory_bytes;              /* of a device */
     int threads;
-    MwArena *kept;           /* of what is kept of solved stages */
+    MwArena *kept;           /* of the stages of trials, and of what is kept of solved ones */
     int64_t *solved_entries; /* takes in the work of solving stages (solver/stop.h) */
 } MwStageValidation;
 
