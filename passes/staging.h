@@ -17,7 +17,7 @@ typedef struct {
 /* What a layer recomputes in the backward instead of keeping it, from least to most. */
 typedef enum {
     MW_LAYER_KEEPS,      /* no more than is quicker so */
-    MW_LAYER_SELECTIVE,  /* what is no result of a product, a convolution or attention */
+    MW_LAYER_SELECTIVE,  /* what no product, convolution, attention or gather gives */
     MW_LAYER_RECOMPUTES, /* all that it makes */
     MW_REMAT_LEVELS
 } MwRematLevel;

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Numbers of micro-batches are tried in the order of an estimate (mw_stage_batching_estimate).
+ * Those whose lower bound is no better than the incumbent, the best layout so far, are left out,
+ * and all once SEARCH_EFFORT is spent. Schedules other than 1F1B are tried where the bubble of 1F1B
+ * is worth removing, late ones (schedule.def) only below the step time of the incumbent, so that
+ * they cost little where they are of no use. A single stage has one micro-batch, unless memory or
+ * the user demands more. */
+#include "passes/stages/tries.h"
+
+#include "base/clock.h"
+#include "base/quantity.h"
+#include "base/text.h"
+#include "passes/stages/probe.h"
+#include "passes/tuning.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct MwRankedBatching {
+    MwStageBatching *batching;
+    double step_s, ideal_s;               /* of the best layout with it; INFINITY: none yet */
+    bool lacks_memory[MW_PIPELINE_COUNT]; /* schedules for which memory does not suffice */
+};
+
+static double target_bytes(const MwStageTries *t)
+{
+    return (double)t->target.target_bytes;
+}
+
+bool mw_stage_tries_make(const MwStageTries *t, MwStageBatching *batching)
+{
+    return mw_stage_batching_make(batching, t->compilation, t->known, t->query->threads);
+}
+
+static bool measure_batching(const MwStageTries *t, MwStageBatching *batching)
+{
+    return mw_stage_batching_measure(batching, t->compilation, t->known, t->query->threads);
+}
+
+/* The effort of a number of micro-batches at which its search ends: it may take STAGE_EFFORT, and
+ * no more than is left of SEARCH_EFFORT. */
+static int64_t most_effort(const MwStageTries *t, const MwStageBatching *batching)
+{
+    int64_t left = MW_TUNED_SEARCH_EFFORT - mw_stage_known_effort(t->known);
+    return mw_min(MW_TUNED_STAGE_EFFORT, mw_stage_costs_effort(batching->costs) + left);
+}
+
+/* ---- Trying ---- */
+
+/* Copies the stages to the arena that outlives the models. */
+static MwStageLayout keep_layout(const MwStageTries *t, MwStageLayout layout)
+{
+    layout.stages =
+        mw_arena_dup(t->kept, layout.stages, sizeof *layout.stages * (size_t)layout.stage_count);
+    return layout;
+}
+
+const MwStageLayout *mw_stage_tries_incumbent(const MwStageTries *t)
+{
+    int best = mw_stage_trials_best(t->trials.at, t->trials.count);
+    return best < 0 ? NULL : &t->trials.at[best].layout;
+}
+
+bool mw_stage_tries_will_do(const MwStageTries *t)
+{
+    return t->compilation->options.takes_any && mw_stage_tries_incumbent(t);
+}
+
+static bool has_layout(const MwStageTries *t)
+{
+    for (int i = 0; i < t->trials.count; i++)
+        if (t->trials.at[i].layout.stage_count > 0)
+            return true;
+    return false;
+}
+
+/* Adds a trial. It replaces an unsolved trial of the same name that does not fit: the search
+ * asks again for comparison, and with a smaller memory target. */
+static void add_trial(MwStageTries *t, MwStageTrial trial)
+{
+    for (int i = 0; i < t->trials.count; i++) {
+        MwStageTrial *other = &t->trials.at[i];
+        if (other->is_solved || strcmp(other->name, trial.name) != 0)
+            continue;
+        if (!other->fits)
+            *other = trial;
+        return;
+    }
+    mw_vec_push(t->kept, &t->trials, trial);
+}
+
+/* The time that the effort which is left takes, if each part of it takes as long as so far. 0: none
+ * is left, or none was spent yet. */
+static double most_left_s(const MwStageTries *t)
+{
+    const int64_t effort = mw_stage_known_effort(t->known);
+    const int64_t spent = effort - t->begin_effort, left = MW_TUNED_SEARCH_EFFORT - effort;
+    return spent > 0 && left > 0 ? (mw_clock_s() - t->begin_s) * (double)left / (double)spent : 0;
+}
+
+/* Says on a terminal how far the search is, and what it has. */
+static void show_progress(const MwStageTries *t)
+{
+    MwText text = {.arena = t->arena};
+    const MwStageLayout *best = mw_stage_tries_incumbent(t);
+    const double left_s = most_left_s(t);
+    mw_text_printf(&text, "stages: %d layout%s", t->trials.count, t->trials.count == 1 ? "" : "s");
+    if (left_s > 0)
+        mw_text_printf(&text, ", at most %s left", mw_seconds_text(t->arena, left_s));
+    if (best)
+        mw_text_printf(&text, "; best %s: %s", mw_seconds_text(t->arena, best->step_s),
+                       mw_stage_layout_name(t->arena, best));
+    mw_pass_progress_show(&t->compilation->progress, "%s", text.at);
+}
+
+static void add_layout(MwStageTries *t, const MwStageLayout *layout)
+{
+    add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->kept, layout),
+                                .layout = keep_layout(t, *layout),
+                                .fits = layout->needed_bytes <= target_bytes(t),
+                                .needed_bytes = layout->needed_bytes});
+    show_progress(t);
+}
+
+/* ---- One stage ---- */
+
+static bool is_better(const MwStageTries *t, const MwStageLayout *a, const MwStageLayout *b)
+{
+    bool fits = a->needed_bytes <= target_bytes(t), other = b->needed_bytes <= target_bytes(t);
+    if (fits != other)
+        return fits;
+    return fits ? a->step_s < b->step_s : a->needed_bytes < b->needed_bytes;
+}
+
+/* The best way to run the whole model as one stage on all devices; a layout without stages if
+ * there is none. */
+static MwStageLayout best_single_stage(MwStageTries *t, const MwStageBatching *batching)
+{
+    int layers = batching->model->layer_count;
+    MwStageCostQuery cost_query = {0, layers, t->devices, true};
+    MwStageCostList list;
+    mw_stage_costs_query(batching->costs, &cost_query, 1, &list);
+    MwStageLayout best = {0};
+    for (int i = 0; i < list.count; i++) {
+        MwLayoutStage stage = {0, layers, 0, list.at[i], 0};
+        MwStageLayout layout = {.kind = mw_usual_schedule(t->compilation),
+                                .micro_batches = batching->micro_batches,
+                                .chunks = 1,
+                                .stage_count = 1,
+                                .stages = &stage};
+        mw_stage_layout_price(batching->model, &layout);
+        t->one_stage_s = i == 0 ? layout.step_s : fmin(t->one_stage_s, layout.step_s);
+        if (!best.stage_count || is_better(t, &layout, &best))
+            best = keep_layout(t, layout);
+    }
+    if (best.stage_count) {
+        t->one_stage_micro_batches = best.micro_batches;
+        t->one_stage_bytes = best.needed_bytes;
+        t->one_stage_kept_bytes = best.stages[0].cost.kept_bytes;
+    }
+    return best;
+}
+
+/* Whether more micro-batches cannot help, but by what samples are solved to: they make one stage no
+ * faster, so they are of no use if its fastest way fits the memory or a pipeline is faster. */
+static bool one_stage_is_no_faster(const MwStageTries *t)
+{
+    const MwStageLayout *best = mw_stage_tries_incumbent(t);
+    return best && t->one_stage_s >= (1 - MW_TUNED_STAGE_GAP) * best->step_s;
+}
+
+/* Whether one stage lacks memory with so many micro-batches, as far as the last trial of it tells:
+ * what each micro-batch needs shrinks as their number grows. */
+static bool one_stage_lacks_memory(const MwStageTries *t, int micro_batches)
+{
+    if (t->one_stage_micro_batches == 0)
+        return false;
+    double shrunk = (double)t->one_stage_micro_batches / micro_batches;
+    double bytes =
+        t->one_stage_kept_bytes + (t->one_stage_bytes - t->one_stage_kept_bytes) * shrunk;
+    return bytes > (1 + MW_TUNED_ESTIMATE_MARGIN) * target_bytes(t);
+}
+
+void mw_stage_try_single(MwStageTries *t, int *next, int most)
+{
+    if (t->compilation->options.stages > 1 || t->query->least_stages > 1)
+        return;
+    for (int left = most; *next < t->batchings.count && left > 0 && !one_stage_is_no_faster(t);
+         (*next)++) {
+        MwStageBatching *batching = &t->batchings.at[*next];
+        bool is_last = *next == t->batchings.count - 1;
+        if (!measure_batching(t, batching) ||
+            ((!mw_stage_batching_fits(batching, target_bytes(t), 1) ||
+              one_stage_lacks_memory(t, batching->micro_batches)) &&
+             (has_layout(t) || !is_last)))
+            continue;
+        left--;
+        mw_stage_tries_make(t, batching);
+        MwStageLayout best = best_single_stage(t, batching);
+        if (best.stage_count)
+            add_layout(t, &best);
+    }
+}
+
+/* ---- Pipelines ---- */
+
+/* Bounds the number of devices of a stage: those of the mesh that the user asks for. Otherwise,
+ * if the incumbent is a pipeline with another number of micro-batches, from half its smallest
+ * stage to twice its largest; or any number. */
+static void set_devices(const MwStageTries *t, MwStageChoiceQuery *query)
+{
+    const MwMeshShape *wanted = &t->compilation->options.mesh;
+    query->least_devices = query->most_devices = wanted->axis_count ? mw_mesh_devices(wanted) : 0;
+    const MwStageLayout *best = mw_stage_tries_incumbent(t);
+    if (wanted->axis_count || !best || best->stage_count == 1 ||
+        best->micro_batches == query->model->micro_batches)
+        return;
+    query->least_devices = INT_MAX;
+    for (int i = 0; i < best->stage_count; i++) {
+        int devices = mw_mesh_devices(&best->stages[i].cost.mesh);
+        query->least_devices = (int)mw_min(query->least_devices, devices / 2);
+        query->most_devices = (int)mw_max(query->most_devices, 2 * devices);
+    }
+}
+
+/* Whether a schedule is tried after all that are not late; the one that the user names is not. */
+static bool is_late(const MwStageTries *t, MwPipelineKind kind)
+{
+    return mw_pipeline_info(kind)->late && !mw_wants_schedule(&t->compilation->options);
+}
+
+/* Keeps the first reason in the order of MwStageReason, which is the most informative. */
+static void note_reason(MwStageTries *t, const MwStageChoiceAnswer *answer)
+{
+    MwStageTrials *out = t->out;
+    if (out->reason == MW_STAGES_POSSIBLE || answer->reason < out->reason)
+        out->reason = answer->reason;
+}
+
+/* Adds what the search for a schedule found, or that it lacks memory. */
+static void add_answer(MwStageTries *t, MwRankedBatching *ranked, const MwStageChoiceQuery *query,
+                       const MwStageChoiceAnswer *answer)
+{
+    if (answer->reason == MW_STAGES_POSSIBLE) {
+        if (answer->layout.step_s < ranked->step_s) {
+            ranked->step_s = answer->layout.step_s;
+            ranked->ideal_s = answer->layout.ideal_s;
+        }
+        add_layout(t, &answer->layout);
+    } else {
+        note_reason(t, answer);
+    }
+    if (answer->reason == MW_STAGES_MEMORY) {
+        const int stages =
+            query->meshes ? mw_pipeline_stages(query->kind, query->meshes, query->chunks) : 0;
+        MwStageLayout asked = {.kind = query->kind,
+                               .micro_batches = ranked->batching->micro_batches,
+                               .chunks = query->chunks,
+                               .stage_count = stages};
+        add_trial(t, (MwStageTrial){.name = mw_stage_layout_name(t->kept, &asked),
+                                    .needed_bytes = answer->needed_bytes});
+    }
+}
+
+/* Memory of a device that a layout may take by estimate. */
+static double bytes_for(const MwStageTries *t, MwPipelineKind kind)
+{
+    return (is_late(t, kind) ? 1 - MW_TUNED_LATE_MARGIN : 1) * target_bytes(t);
+}
+
+/* The step time that a layout of a schedule must be below; INFINITY: any. */
+static double limit_of(const MwStageTries *t, MwPipelineKind kind)
+{
+    const MwStageLayout *best = mw_stage_tries_incumbent(t);
+    return is_late(t, kind) && best ? (1 - MW_TUNED_LATE_GAIN) * best->step_s : INFINITY;
+}
+
+/* `meshes` 0: any number. */
+static MwStageReason try_schedule(MwStageTries *t, MwRankedBatching *ranked, MwPipelineKind kind,
+                                  int chunks, int meshes)
+{
+    mw_stage_tries_make(t, ranked->batching);
+    MwStageChoiceQuery query = {.model = ranked->batching->model,
+                                .costs = ranked->batching->costs,
+                                .kind = kind,
+                                .chunks = chunks,
+                                .meshes = meshes,
+                                .least_stages = t->query->least_stages,
+                                .layer_stage = t->query->layer_stage,
+                                .is_optional = mw_stage_tries_incumbent(t) != NULL,
+                                .most_effort = most_effort(t, ranked->batching),
+                                .needs_no_reason = is_late(t, kind),
+                                .below_s = limit_of(t, kind),
+                                .memory_bytes = bytes_for(t, kind)};
+    set_devices(t, &query);
+    MwArena *scratch = mw_arena_new();
+    MwStageChoiceAnswer answer = mw_stage_choice(scratch, &query);
+    if (isinf(query.below_s))
+        t->out->left_out_s = fmin(t->out->left_out_s, answer.left_out_s);
+    const bool is_better = answer.reason == MW_STAGES_POSSIBLE &&
+                           answer.layout.step_s < query.below_s &&
+                           answer.layout.needed_bytes <= query.memory_bytes;
+    if (is_better || isinf(query.below_s))
+        add_answer(t, ranked, &query, &answer);
+    mw_arena_free(&scratch);
+    return answer.reason;
+}
+
+/* Whether to try a schedule: options, memory of a leaner schedule, memory for what it keeps. */
+static bool is_schedule_wanted(const MwStageTries *t, const MwRankedBatching *ranked,
+                               MwPipelineKind kind)
+{
+    const MwCompileOptions *options = &t->compilation->options;
+    if (mw_trains(t->compilation) != mw_pipeline_info(kind)->trains)
+        return false;
+    if (mw_wants_schedule(options) && mw_pipeline_info(kind)->trains)
+        return mw_wanted_schedule(options) == kind;
+    if (mw_pipeline_info(kind)->turn == 0 || ranked->lacks_memory[mw_pipeline_info(kind)->leaner])
+        return false;
+    return mw_pipeline_info(kind)->held > 0 ||
+           mw_stage_batching_fits(ranked->batching, target_bytes(t),
+                                  ranked->batching->micro_batches);
+}
+
+/* Tries a schedule with so many chunks, for all numbers of meshes that are allowed. */
+static void try_chunks(MwStageTries *t, MwRankedBatching *ranked, MwPipelineKind kind, int chunks)
+{
+    int wanted = t->compilation->options.stages;
+    int most = (int)mw_min(t->devices, ranked->batching->layer_count / chunks);
+    if (wanted > 0 || chunks == 1)
+        try_schedule(t, ranked, kind, chunks, wanted);
+    for (int meshes = 2; meshes <= most && wanted == 0 && chunks > 1; meshes++)
+        if (t->devices % meshes == 0 &&
+            mw_pipeline_stages(kind, meshes, chunks) >= t->query->least_stages)
+            try_schedule(t, ranked, kind, chunks, meshes);
+}
+
+/* Tries a schedule, for all numbers of chunks that are allowed. */
+static void try_schedule_kind(MwStageTries *t, MwRankedBatching *ranked, MwPipelineKind kind)
+{
+    int wanted = t->compilation->options.chunks, meshes = t->compilation->options.stages;
+    if (!is_schedule_wanted(t, ranked, kind))
+        return;
+    if (!mw_pipeline_info(kind)->chunked) {
+        ranked->lacks_memory[kind] = try_schedule(t, ranked, kind, 1, meshes) == MW_STAGES_MEMORY;
+        return;
+    }
+    if (wanted > 0)
+        try_chunks(t, ranked, kind, wanted);
+    const int most = (int)mw_min(MW_TUNED_MAX_CHUNKS, mw_pipeline_most_chunks(kind));
+    for (int chunks = 2; chunks <= most && wanted == 0; chunks++)
+        try_chunks(t, ranked, kind, chunks);
+}
+
+/* Tries the schedules whose column `turn` is `turn`, but for late ones. */
+static void try_turn(MwStageTries *t, MwRankedBatching *ranked, int turn)
+{
+    for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++)
+        if (mw_pipeline_info((MwPipelineKind)kind)->turn == turn && !is_late(t, kind))
+            try_schedule_kind(t, ranked, (MwPipelineKind)kind);
+}
+
+/* Whether a shorter bubble can yield a better layout, and is worth trying. */
+static bool bubble_is_worth_it(const MwStageTries *t, const MwRankedBatching *ranked)
+{
+    const MwStageLayout *best = mw_stage_tries_incumbent(t);
+    double best_s = best ? best->step_s : INFINITY;
+    return ranked->ideal_s < best_s && ranked->ideal_s < (1 - MW_TUNED_STAGE_GAP) * ranked->step_s;
+}
+
+/* Tries the schedules after the first turn; those with turn 0 come last, and only if the user
+ * names a schedule. */
+static void try_later_schedules(MwStageTries *t, MwRankedBatching *ranked)
+{
+    bool is_asked = mw_wants_schedule(&t->compilation->options);
+    for (int turn = 2; turn <= MW_PIPELINE_COUNT; turn++)
+        if (is_asked || bubble_is_worth_it(t, ranked))
+            try_turn(t, ranked, turn);
+    if (is_asked)
+        try_turn(t, ranked, 0);
+}
+
+/* Whether the devices can hold what the model keeps, and one micro-batch. */
+static bool may_fit(const MwStageTries *t, const MwStageBatching *batching)
+{
+    return mw_stage_batching_fits(batching, target_bytes(t), 1);
+}
+
+/* Whether a late schedule can yield a better layout. One that needs no less memory than that of
+ * turn 1 gains the bubble alone. The others may do without recomputation, or split tensors less, so
+ * that what counts is the least step that there can be. */
+static bool late_is_worth_it(const MwStageTries *t, const MwRankedBatching *ranked,
+                             MwPipelineKind kind)
+{
+    const MwStageLayout *best = mw_stage_tries_incumbent(t);
+    if (!may_fit(t, ranked->batching))
+        return false;
+    if (mw_pipeline_info(kind)->leaner == mw_pipeline_first(true))
+        return bubble_is_worth_it(t, ranked);
+    return !best || ranked->batching->estimate.least_s < (1 - MW_TUNED_LATE_GAIN) * best->step_s;
+}
+
+void mw_stage_try_late(MwStageTries *t)
+{
+    for (int i = 0; i < t->tried; i++)
+        for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++)
+            if (is_late(t, (MwPipelineKind)kind) &&
+                late_is_worth_it(t, &t->ranking[i], (MwPipelineKind)kind))
+                try_schedule_kind(t, &t->ranking[i], (MwPipelineKind)kind);
+}
+
+/* Orders batchings by estimate, then by number of micro-batches. */
+static int by_estimate(const void *a, const void *b)
+{
+    const MwRankedBatching *x = a, *y = b;
+    const double a_s = x->batching->estimate.usual_s, b_s = y->batching->estimate.usual_s;
+    if (a_s != b_s)
+        return a_s < b_s ? -1 : 1;
+    return x->batching->micro_batches - y->batching->micro_batches;
+}
+
+/* Ranks the numbers of micro-batches by their estimates. */
+static MwRankedBatching *rank_batchings(MwStageTries *t, int *count)
+{
+    MwRankedBatching *ranking = MW_NEW(t->arena, MwRankedBatching, t->batchings.count);
+    *count = 0;
+    for (int i = 0; i < t->batchings.count; i++) {
+        MwStageBatching *batching = &t->batchings.at[i];
+        if (!measure_batching(t, batching))
+            continue;
+        mw_stage_batching_estimate(batching, target_bytes(t));
+        ranking[(*count)++] =
+            (MwRankedBatching){.batching = batching, .step_s = INFINITY, .ideal_s = INFINITY};
+    }
+    if (mw_stage_probe_pays(t->compilation))
+        mw_stage_probe(&(MwStageProbeQuery){.compilation = t->compilation,
+                                            .batchings = &t->batchings,
+                                            .memory_bytes = target_bytes(t),
+                                            .known = t->known,
+                                            .threads = t->query->threads});
+    qsort(ranking, (size_t)*count, sizeof *ranking, by_estimate);
+    return ranking;
+}
+
+bool mw_stage_tries_has_effort(const MwStageTries *t)
+{
+    return !mw_stage_tries_will_do(t) && mw_stage_known_effort(t->known) < MW_TUNED_SEARCH_EFFORT;
+}
+
+void mw_stage_try_pipelines(MwStageTries *t)
+{
+    int wanted = t->compilation->options.stages, count;
+    t->tried = 0;
+    if (wanted == 1 || (wanted == 0 && t->devices == 1))
+        return;
+    t->ranking = rank_batchings(t, &count);
+    for (; t->tried < count && (!mw_stage_tries_incumbent(t) || mw_stage_tries_has_effort(t));
+         t->tried++) {
+        const MwStageLayout *best = mw_stage_tries_incumbent(t);
+        if ((best && t->ranking[t->tried].batching->estimate.least_s >= best->step_s) ||
+            (t->tried > 0 && !may_fit(t, t->ranking[t->tried].batching)))
+            continue;
+        try_turn(t, &t->ranking[t->tried], 1);
+    }
+    for (int i = 0; i < t->tried && !mw_stage_tries_will_do(t); i++)
+        try_later_schedules(t, &t->ranking[i]);
+}
+
+void mw_stage_try_other_counts(MwStageTries *t)
+{
+    const MwStageLayout *best = mw_stage_tries_incumbent(t);
+    if (t->compilation->options.stages > 0 || !best || t->devices == 1)
+        return;
+    int own = mw_stage_layout_meshes(best), ranking_count;
+    MwRankedBatching ranked = rank_batchings(t, &ranking_count)[0];
+    if (own > 1)
+        ranked.batching = mw_stage_batching_of(&t->batchings, best);
+    int most = (int)mw_min(ranked.batching->layer_count, t->devices);
+    MwPipelineKind kind = mw_usual_schedule(t->compilation);
+    int chunks = mw_wanted_chunks(&t->compilation->options);
+    for (int count = 2; count <= most; count++) {
+        bool is_near = count == 2 * own || 2 * count == own;
+        if (count == own || mw_pipeline_stages(kind, count, chunks) < t->query->least_stages ||
+            (most > MW_TUNED_MAX_STAGE_COUNTS && !is_near))
+            continue;
+        try_schedule(t, &ranked, kind, chunks, count);
+    }
+}
