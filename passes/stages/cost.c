@@ -103,20 +103,20 @@ static void start_search(MwStageCosts *costs, MwArena *arena, const MwStageCostQ
 
 static double step_s(const MwStageCosts *costs, const MwStageCost *cost)
 {
-    return costs->samples.model->micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
+    return mw_stage_cost_step_s(cost, costs->samples.model->micro_batches);
 }
 
 /* ---- Meshes ---- */
 
 /* The term that counts most often: of a run of equal layers, two of them. */
-static MwIntervalTerms main_term(const CandidateSearch *search)
+static MwIntervalTerm main_term(const CandidateSearch *search)
 {
     const MwIntervalTerms *terms = search->terms;
-    MwIntervalTerm *most = &terms->at[0];
+    const MwIntervalTerm *most = &terms->at[0];
     for (int i = 1; i < terms->count; i++)
         if (terms->at[i].weight > most->weight)
             most = &terms->at[i];
-    return (MwIntervalTerms){.at = most, .count = 1};
+    return (MwIntervalTerm){most->begin, most->end, false, 1};
 }
 
 /* Whether a mesh that costs `a` is of no use beside one that costs `b`. */
@@ -133,11 +133,12 @@ static bool is_dominated(const MwStageCosts *costs, const MwStageCost *a, const 
 static void drop_dominated(MwStageCosts *costs, CandidateSearch *search)
 {
     MwArena *scratch = mw_arena_new();
-    const MwIntervalTerms main = main_term(search);
+    MwIntervalTerm main = main_term(search);
+    const MwIntervalTerms main_terms = {.at = &main, .count = 1};
     MwStageCost *of = MW_NEW(scratch, MwStageCost, search->mesh_count);
     int solved = 0, kept = 0;
     for (int i = 0; i < search->mesh_count; i++)
-        if (mw_stage_terms_sum(&costs->samples, &main, &search->meshes[i], 0, &of[solved]))
+        if (mw_stage_terms_sum(&costs->samples, &main_terms, &search->meshes[i], 0, &of[solved]))
             search->meshes[solved++] = search->meshes[i];
     for (int i = 0; i < solved; i++) {
         bool is_left_out = false;
@@ -153,9 +154,10 @@ static void drop_dominated(MwStageCosts *costs, CandidateSearch *search)
 /* Requests the main terms of all meshes at price 0. */
 static void request_main_terms(MwStageCosts *costs, const CandidateSearch *search)
 {
-    const MwIntervalTerms main = main_term(search);
+    MwIntervalTerm main = main_term(search);
+    const MwIntervalTerms main_terms = {.at = &main, .count = 1};
     for (int i = 0; i < search->mesh_count; i++)
-        mw_stage_terms_request(&costs->samples, &main, &search->meshes[i], 0);
+        mw_stage_terms_request(&costs->samples, &main_terms, &search->meshes[i], 0);
 }
 
 /* Requests the other terms of the meshes that are left. */
@@ -362,9 +364,10 @@ static bool is_solved(MwStageCosts *costs, MwArena *scratch, const MwStageCostQu
     CandidateSearch search = {0};
     MwStageCost cost;
     start_search(costs, scratch, cost_query, &search);
-    const MwIntervalTerms main = main_term(&search);
+    MwIntervalTerm main = main_term(&search);
+    const MwIntervalTerms main_terms = {.at = &main, .count = 1};
     for (int i = 0; i < search.mesh_count; i++)
-        if (!mw_stage_terms_are_solved(&costs->samples, &main, &search.meshes[i], 0))
+        if (!mw_stage_terms_are_solved(&costs->samples, &main_terms, &search.meshes[i], 0))
             return false;
     drop_dominated(costs, &search);
     for (int i = 0; i < search.mesh_count; i++)

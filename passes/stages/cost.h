@@ -68,10 +68,4 @@ int64_t mw_stage_costs_effort(const MwStageCosts *costs);
 /* Work so far: the number of graph nodes in all problems solved. */
 int64_t mw_stage_costs_work(const MwStageCosts *costs);
 
-/* Seconds of a step of the stage alone. */
-static inline double mw_stage_cost_step_s(const MwStageCost *cost, int micro_batches)
-{
-    return micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
-}
-
 #endif

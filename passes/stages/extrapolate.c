@@ -10,8 +10,9 @@ struct MwExtrapolation {
     int span;               /* layers of the longest sample */
     MwArena *arena;         /* of the terms, which another span replaces */
     MwIntervalTerms *terms; /* [interval classes] none: not yet */
-    /* [interval classes] where the sample of that class is in the terms that grow, if it is */
-    int *place;
+    /* [interval classes][is_half] where the term of that class is among those that grow, if it
+     * is */
+    int (*place)[2];
 };
 
 /* ---- Terms ---- */
@@ -27,13 +28,17 @@ typedef struct {
     MwIntervalTerms list;
 } Sum;
 
-static void add_term(MwExtrapolation *e, Sum *sum, int begin, int end, double weight)
+/* Whether terms differ in their weights alone. */
+static bool are_alike(const MwExtrapolation *e, const MwIntervalTerm *a, const MwIntervalTerm *b)
 {
-    const MwIntervalTerm term = {begin, end, weight};
-    int *place = &e->place[class_of_term(e, &term)];
-    if (*place < sum->list.count &&
-        class_of_term(e, &sum->list.at[*place]) == class_of_term(e, &term)) {
-        sum->list.at[*place].weight += weight;
+    return a->is_half == b->is_half && class_of_term(e, a) == class_of_term(e, b);
+}
+
+static void add_term(MwExtrapolation *e, Sum *sum, MwIntervalTerm term)
+{
+    int *place = &e->place[class_of_term(e, &term)][term.is_half];
+    if (*place < sum->list.count && are_alike(e, &sum->list.at[*place], &term)) {
+        sum->list.at[*place].weight += term.weight;
         return;
     }
     *place = sum->list.count;
@@ -46,29 +51,59 @@ static void add_samples(MwExtrapolation *e, Sum *sum, int begin, int end, double
 {
     int span = e->span;
     if (end - begin <= span || end - begin == e->model->layer_count) {
-        add_term(e, sum, begin, end, weight);
+        add_term(e, sum, (MwIntervalTerm){begin, end, false, weight});
         return;
     }
     for (int i = begin; i + span <= end; i++)
-        add_term(e, sum, i, i + span, weight);
+        add_term(e, sum, (MwIntervalTerm){i, i + span, false, weight});
     for (int i = begin + 1; i + span <= end; i++)
-        add_term(e, sum, i, i + span - 1, -weight);
+        add_term(e, sum, (MwIntervalTerm){i, i + span - 1, false, -weight});
+}
+
+/* Finds the longest run of layers [begin, end). False if they have none, or are two periods. */
+static bool find_run(const MwExtrapolation *e, int begin, int end, MwLayerRun *run)
+{
+    return mw_layer_runs_longest(&e->runs, begin, end, run) && end - begin > 2 * run->period;
+}
+
+/* Whether layers [begin, end) are one sample. */
+static bool is_sample(const MwExtrapolation *e, int begin, int end)
+{
+    MwLayerRun run;
+    return end - begin <= e->span && !find_run(e, begin, end, &run);
+}
+
+static void decompose(MwExtrapolation *e, Sum *sum, int begin, int end, double weight);
+
+/* Adds `ones` times C(one) and `halves` times H of a run (extrapolate.h). */
+static void add_periods(MwExtrapolation *e, Sum *sum, const MwLayerRun *run, double ones,
+                        double halves)
+{
+    const int begin = run->begin, one = begin + run->period, two = one + run->period;
+    if (is_sample(e, begin, two)) {
+        add_term(e, sum, (MwIntervalTerm){begin, two, false, ones});
+        add_term(e, sum, (MwIntervalTerm){begin, two, true, halves - ones});
+    } else {
+        decompose(e, sum, begin, two, halves);
+        decompose(e, sum, begin, one, ones - halves);
+    }
 }
 
 /* Adds samples, with weights, whose costs add up to `weight` times that of layers [begin, end). */
 static void decompose(MwExtrapolation *e, Sum *sum, int begin, int end, double weight)
 {
     MwLayerRun run;
-    if (!mw_layer_runs_longest(&e->runs, begin, end, &run) ||
-        (end - begin == 2 * run.period && run.end - run.begin == 2 * run.period)) {
+    if (!find_run(e, begin, end, &run)) {
         add_samples(e, sum, begin, end, weight);
         return;
     }
-    int period = run.period, boundaries = (run.end - run.begin) / period - 1;
-    decompose(e, sum, begin, run.begin + period, weight);
-    decompose(e, sum, run.end - period, end, weight);
-    decompose(e, sum, run.begin, run.begin + period, weight * (-1 - boundaries));
-    decompose(e, sum, run.begin, run.begin + 2 * period, weight * boundaries);
+    const bool has_left = begin < run.begin, has_right = run.end < end;
+    const int boundaries = (run.end - run.begin) / run.period - 1;
+    if (has_left)
+        decompose(e, sum, begin, run.begin + run.period, weight);
+    if (has_right)
+        decompose(e, sum, run.end - run.period, end, weight);
+    add_periods(e, sum, &run, weight * (1 - has_left - has_right), weight * boundaries);
 }
 
 const MwIntervalTerms *mw_extrapolation_terms(MwExtrapolation *e, int begin, int end)
@@ -126,7 +161,8 @@ static void choose_span(MwExtrapolation *e, MwArena *around, int meshes)
 MwExtrapolation *mw_extrapolation_new(MwArena *arena, const MwStageModel *model, int meshes)
 {
     MwExtrapolation *e = MW_NEW(arena, MwExtrapolation, 1);
-    *e = (MwExtrapolation){.model = model, .place = MW_NEW(arena, int, model->class_count + 1)};
+    *e = (MwExtrapolation){.model = model};
+    e->place = mw_arena_alloc(arena, sizeof *e->place * (size_t)(model->class_count + 1));
     e->runs = mw_layer_runs(arena, model->layer_class, model->layer_count);
     choose_span(e, arena, meshes);
     return e;

@@ -5,10 +5,12 @@
  * equal iterations of several layers each. For a run from layer i to layer j - 1 in [b, e), each
  * cost C except the peak satisfies
  *
- *     C[b, e) = C[b, i + p) + C[j - p, e) - C(one) + (n - 1) (C(two) - C(one))
+ *     C[b, e) = C[b, i + p) + C[j - p, e) - C(one) + (n - 1) H
  *
- * so that the boundary between two periods counts n - 1 times. C(one) and C(two) are the costs of
- * one and two periods.
+ * where C(one) is the cost of one period, and H that of a period among others: half of that of two
+ * periods (sample.h). C(one) is the rest of C(two). One period alone is not solved for it: at a
+ * price of memory, it may be solved in another way than two, with more time and less memory, and
+ * the difference of both then is no way to run anything.
  *
  * An interval [b, e) without runs is a sample if it has at most `span` layers. A longer one is
  * extrapolated from all samples of `span` layers in it, and those of their overlaps:
@@ -29,9 +31,10 @@
 
 #include "passes/stages/model.h"
 
-/* `weight` times the cost of layers [begin, end). */
+/* `weight` times the cost of layers [begin, end), or of half of them among others. */
 typedef struct {
     int begin, end;
+    bool is_half;
     double weight;
 } MwIntervalTerm;
 

@@ -261,10 +261,9 @@ static MwGraph *cut_out(MwArena *arena, MwCompilation compilation, int begin, in
     return graph;
 }
 
-MwGraph *mw_stage_model_graph(const MwStageModel *model, int begin, int end, MwRematLevel remat)
+MwStageGraph mw_stage_model_graph(const MwStageModel *model, int begin, int end, MwRematLevel remat)
 {
-    const int at = find_folded(model, begin, end);
-    if (at >= 0)
-        return cut_out(model->arena, model->lowered[remat], at, at + end - begin);
-    return cut_out(model->arena, whole_of(model)[remat], begin, end);
+    const int at = find_folded(model, begin, end), first = at >= 0 ? at : begin;
+    const MwCompilation *lowered = at >= 0 ? model->lowered : whole_of(model);
+    return (MwStageGraph){cut_out(model->arena, lowered[remat], first, first + end - begin), first};
 }

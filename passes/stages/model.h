@@ -48,8 +48,15 @@ static inline int mw_stage_model_class(const MwStageModel *model, int begin, int
     return model->interval_class[begin * (model->layer_count + 1) + end];
 }
 
-/* The graph of layers [begin, end) as a stage of their own, which the intra-operator problem can be
- * built from, all on one level of recomputation; in the model's arena. */
-MwGraph *mw_stage_model_graph(const MwStageModel *model, int begin, int end, MwRematLevel remat);
+/* Layers as a stage of their own, which the intra-operator problem can be built from. What other
+ * layers make, or what is constant, may be in the graph too. */
+typedef struct {
+    MwGraph *graph;
+    int first_layer; /* that of `begin`, as `origin.layer` of nodes counts; others follow it */
+} MwStageGraph;
+
+/* The graph of layers [begin, end), all on one level of recomputation; in the model's arena. */
+MwStageGraph mw_stage_model_graph(const MwStageModel *model, int begin, int end,
+                                  MwRematLevel remat);
 
 #endif

@@ -20,7 +20,7 @@ static MwStageSample *single_layer(MwStageSampleSet *set, int layer, MwStageSamp
                                    MwRematLevel level)
 {
     like.remat = level;
-    return mw_stage_sample_of(set, &(MwIntervalTerm){layer, layer + 1, 1}, &like);
+    return mw_stage_sample_of(set, layer, layer + 1, &like);
 }
 
 static MwRematGain gain_of(MwStageSampleSet *set, int layer, const MwStageSample *like,

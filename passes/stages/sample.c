@@ -20,6 +20,9 @@ typedef struct {
     MwStageSample *sample;
     MwIntraProblem *intra;
     const MwLife *lives;
+    const signed char
+        *half; /* [nodes] of the layers, 0 or 1, -1: none; NULL: there are no halves */
+    const double *held_share; /* [nodes] of what a node holds: that of half of the layers */
 } SampleSolve;
 
 /* What takes about as much time as building an entry of a cost table: visits of entries by the
@@ -158,26 +161,103 @@ static void measure_peaks(const SampleSolve *s, const int *choice, MwStageCost *
     }
 }
 
-/* Sums the usages by lifetime; the rest of the peak is peak_bytes. */
-static void measure_memory(const SampleSolve *s, int *choice, MwStageCost *cost)
+/* Sums the usages of nodes by lifetime; `of_half`: those of half of the layers, `are_stored`: of
+ * weights and states alone. */
+static void sum_usages(const SampleSolve *s, const int *choice, bool of_half, bool are_stored,
+                       double bytes[LIFETIME_COUNT])
 {
     const MwProblem *problem = &s->intra->problem;
-    double bytes[LIFETIME_COUNT] = {0};
     for (int n = 0; n < problem->node_count; n++) {
-        if (!problem->nodes[n].usage ||
-            (s->sample->is_sequential && !is_stored(&s->intra->graph->nodes.at[n])))
+        if (!problem->nodes[n].usage || (are_stored && !is_stored(&s->intra->graph->nodes.at[n])))
             continue;
-        double all = (double)problem->nodes[n].usage[choice[n]];
+        double all = (of_half ? s->held_share[n] : 1) * (double)problem->nodes[n].usage[choice[n]];
         Lifetime lifetime = lifetime_of(s, n);
         double of_one = lifetime == KEPT ? all : all / slots_of(s, n);
         bytes[lifetime] += of_one;
         bytes[KEPT] += lifetime == TRANSIENT ? 0 : all - of_one;
     }
+}
+
+/* Sets what is held between tasks. */
+static void measure_held(const SampleSolve *s, const int *choice, bool of_half, MwStageCost *cost)
+{
+    double bytes[LIFETIME_COUNT] = {0};
+    sum_usages(s, choice, of_half, s->sample->is_sequential, bytes);
     cost->kept_bytes = bytes[KEPT];
     cost->saved_bytes = bytes[SAVED];
     cost->late_bytes = bytes[SAVED_LATE];
     cost->weight_bytes = bytes[SAVED_FOR_WEIGHTS];
-    measure_peaks(s, choice, cost);
+}
+
+/* What half of the layers holds from the forward to the backward, in a sequence. */
+static double sequential_bytes(const SampleSolve *s, const int *choice)
+{
+    double all[LIFETIME_COUNT] = {0}, stored[LIFETIME_COUNT] = {0};
+    sum_usages(s, choice, true, false, all);
+    sum_usages(s, choice, true, true, stored);
+    return all[KEPT] + all[SAVED] + all[SAVED_LATE] - stored[KEPT];
+}
+
+/* Sets what half of the layers costs, of the cost of all. */
+static void measure_half(const SampleSolve *s, const int *choice, const MwStageCost *cost,
+                         MwStageCost *half)
+{
+    *half = *cost;
+    half->recomputed /= 2;
+    half->forward_s /= 2;
+    half->backward_s /= 2;
+    half->weight_s /= 2;
+    half->step_s /= 2;
+    half->host_s /= 2;
+    measure_held(s, choice, true, half);
+    if (s->sample->is_sequential)
+        half->peak_bytes = half->joint_peak_bytes = sequential_bytes(s, choice);
+}
+
+/* ---- Halves ---- */
+
+/* [nodes] the half of the layers that a node is of, 0 or 1; -1: it is of other layers. */
+static const signed char *find_halves(const SampleSolve *s)
+{
+    const MwGraph *graph = s->intra->graph;
+    const int layers = s->sample->end - s->sample->begin, first = s->sample->graph->first_layer;
+    signed char *half = MW_NEW(s->arena, signed char, graph->nodes.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const int layer = graph->nodes.at[n].origin.layer - first;
+        half[n] = layer < 0 || layer >= layers ? -1 : layer >= layers / 2;
+    }
+    return half;
+}
+
+/* [nodes] the share of half of the layers in what a node holds: all that later tasks of the other
+ * half alone use, and nothing that only leaves for other layers. NULL: the layers are odd in
+ * number. */
+static const double *find_held_shares(const SampleSolve *s)
+{
+    const MwGraph *graph = s->intra->graph;
+    const int nodes = graph->nodes.count;
+    if ((s->sample->end - s->sample->begin) % 2 != 0)
+        return NULL;
+    const signed char *half = find_halves(s);
+    double *share = MW_NEW(s->arena, double, nodes);
+    bool *is_used[2]; /* [halves][nodes] whether later tasks of a half use what a node makes */
+    bool *is_sent = MW_NEW(s->arena, bool, nodes);
+    for (int h = 0; h < 2; h++)
+        is_used[h] = MW_NEW(s->arena, bool, nodes);
+    for (int n = 0; n < nodes; n++)
+        for (int i = 0; i < graph->nodes.at[n].operand_count; i++) {
+            const int maker = mw_value(graph, graph->nodes.at[n].operands[i])->node.index;
+            if (half[n] >= 0 && graph->nodes.at[n].phase != graph->nodes.at[maker].phase)
+                is_used[half[n]][maker] = true;
+            is_sent[maker] |= graph->nodes.at[n].op == MW_OP_SEND;
+        }
+    for (int n = 0; n < nodes; n++) {
+        const int own = half[n];
+        const bool is_passed = own >= 0 && is_used[!own][n] && !is_used[own][n];
+        const bool leaves = own >= 0 && is_sent[n] && !is_used[own][n];
+        share[n] = own < 0 ? 0 : is_passed ? 1 : leaves ? 0 : 0.5;
+    }
+    return share;
 }
 
 /* Entries of all cost tables, and NODE_ENTRIES for each node. */
@@ -207,7 +287,10 @@ static void solve_at(const SampleSolve *s, int price)
         .remat = sample->remat,
         .recomputed = sample->remat > MW_LAYER_KEEPS ? sample->end - sample->begin : 0};
     measure_time(s, solution.choice, &sample->cost[price]);
-    measure_memory(s, solution.choice, &sample->cost[price]);
+    measure_held(s, solution.choice, false, &sample->cost[price]);
+    measure_peaks(s, solution.choice, &sample->cost[price]);
+    if (s->held_share)
+        measure_half(s, solution.choice, &sample->cost[price], &sample->half[price]);
 }
 
 /* A flight with one slot for each value that waits between tasks, so that the usage of such
@@ -226,7 +309,7 @@ static void solve_sample(MwStageSample *sample, const MwStagePricing *pricing, M
     const MwStageModel *model = pricing->model;
     SampleSolve s = {
         .arena = mw_arena_new(), .pricing = pricing, .tables = tables, .sample = sample};
-    MwGraph graph = *sample->graph;
+    MwGraph graph = *sample->graph->graph;
     graph.arena = s.arena;
     MwFlight flight = unit_flight(model->micro_batches);
     MwIntraQuery query = {.graph = &graph,
@@ -236,8 +319,10 @@ static void solve_sample(MwStageSample *sample, const MwStagePricing *pricing, M
                           .flight = sample->is_sequential ? NULL : &flight,
                           .memory_bytes = MW_USAGE_UNLIMITED};
     s.intra = mw_intra_problem(s.arena, &query, mw_diags_new(s.arena));
-    if (s.intra)
+    if (s.intra) {
         s.lives = mw_liveness(s.arena, &graph, query.flight);
+        s.held_share = find_held_shares(&s);
+    }
     sample->effort = 0;
     for (int price = 0; price < MW_MEMORY_PRICES; price++) {
         if (!sample->wanted[price])

@@ -40,16 +40,22 @@ typedef struct {
     double joint_peak_bytes;
 } MwStageCost;
 
-/* Bytes in addition to those between tasks while a task of a schedule runs. */
-static inline double mw_stage_cost_peak_bytes(const MwStageCost *cost, MwPipelineKind kind)
-{
-    return mw_pipeline_info(kind)->splits ? cost->peak_bytes : cost->joint_peak_bytes;
-}
-
 /* Seconds of the tasks of one micro-batch. */
 static inline double mw_stage_cost_time_s(const MwStageCost *cost)
 {
     return cost->forward_s + cost->backward_s + cost->weight_s;
+}
+
+/* Seconds of a step of the stage alone. */
+static inline double mw_stage_cost_step_s(const MwStageCost *cost, int micro_batches)
+{
+    return micro_batches * mw_stage_cost_time_s(cost) + cost->step_s;
+}
+
+/* Bytes in addition to those between tasks while a task of a schedule runs. */
+static inline double mw_stage_cost_peak_bytes(const MwStageCost *cost, MwPipelineKind kind)
+{
+    return mw_pipeline_info(kind)->splits ? cost->peak_bytes : cost->joint_peak_bytes;
 }
 
 /* What price level 1 means for a model. */
@@ -65,11 +71,16 @@ typedef struct {
      * `peak_bytes` */
     bool is_sequential;
     MwMeshShape mesh;
-    const MwGraph *graph;
+    const MwStageGraph *graph;
     bool wanted[MW_MEMORY_PRICES];   /* price levels to solve next */
     bool solved[MW_MEMORY_PRICES];   /* price levels that are solved */
     bool possible[MW_MEMORY_PRICES]; /* solved, and the pins can be met */
     MwStageCost cost[MW_MEMORY_PRICES];
+    /* What half of the layers, if they are even in number, costs among others that are alike: half
+     * the time, and half of what is held, but all that is held of what passes between the halves,
+     * and nothing of what passes between them and other layers. In a sequence, the peaks are what
+     * adds to them: what is saved. */
+    MwStageCost half[MW_MEMORY_PRICES];
     int64_t effort; /* of the last call, in entries of cost tables (cost.h) */
 } MwStageSample;
 

@@ -19,8 +19,8 @@ typedef struct {
     MwExtrapolation *extrapolation;
 } MwStageSampleSet;
 
-/* The sample of the layers of `term`, with mesh, recomputation and sequence as in `like`. */
-MwStageSample *mw_stage_sample_of(MwStageSampleSet *set, const MwIntervalTerm *term,
+/* The sample of layers [begin, end), with mesh, recomputation and sequence as in `like`. */
+MwStageSample *mw_stage_sample_of(MwStageSampleSet *set, int begin, int end,
                                   const MwStageSample *like);
 
 /* Queues a sample to be solved at a price, unless it is solved. */

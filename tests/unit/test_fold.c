@@ -100,8 +100,8 @@ static void check_boundaries(const MwStageModel *folded, const MwStageModel *who
 /* The nodes of an interval, one by one, but for their names. */
 static void check_graph(const MwStageModel *folded, const MwStageModel *whole, int begin, int end)
 {
-    const MwGraph *a = mw_stage_model_graph(folded, begin, end, MW_LAYER_RECOMPUTES);
-    const MwGraph *b = mw_stage_model_graph(whole, begin, end, MW_LAYER_RECOMPUTES);
+    const MwGraph *a = mw_stage_model_graph(folded, begin, end, MW_LAYER_RECOMPUTES).graph;
+    const MwGraph *b = mw_stage_model_graph(whole, begin, end, MW_LAYER_RECOMPUTES).graph;
     ck_assert_int_eq(a->nodes.count, b->nodes.count);
     for (int n = 0; n < a->nodes.count; n++) {
         ck_assert_int_eq(a->nodes.at[n].op, b->nodes.at[n].op);

@@ -3,6 +3,7 @@
  * one stage stays one. */
 #include "base/text.h"
 #include "cost/units.h"
+#include "frontend/cluster/cluster.h"
 #include "frontend/frontend.h"
 #include "passes/graph/layers.h"
 #include "passes/pass.h"
@@ -256,7 +257,7 @@ START_TEST(like_layers_are_reckoned_right)
     MwStageCostList list;
     mw_stage_costs_query(costs, &cost_query, 1, &list);
     ck_assert_int_gt(list.count, 0);
-    MwIntraQuery query = {.graph = mw_stage_model_graph(model, begin, end, MW_LAYER_KEEPS),
+    MwIntraQuery query = {.graph = mw_stage_model_graph(model, begin, end, MW_LAYER_KEEPS).graph,
                           .cluster = &cluster,
                           .mesh = list.at[0].mesh,
                           .micro_batches = MICRO_BATCHES,
@@ -265,6 +266,43 @@ START_TEST(like_layers_are_reckoned_right)
     double solved_s = mw_seconds(mw_solve(c.arena, &problem->problem, NULL).cost);
     double reckoned_s = MICRO_BATCHES * mw_stage_cost_time_s(&list.at[0]) + list.at[0].step_s;
     ck_assert_double_eq_tol(reckoned_s, solved_s, 0.05 * solved_s);
+    mw_stage_model_free(&model);
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
+/* Whatever the price of memory, many layers take no less time than where it is free, but for the
+ * gap of solutions. One and two layers may be solved in unlike ways, one leaner and slower, so that
+ * their difference is no cost of a layer. */
+START_TEST(no_cost_is_below_the_quickest)
+{
+    enum { LAYERS = 96, MICRO_BATCHES = 128 };
+    const MwMeshShape meshes[] = {{2, {4, 8}}, {2, {8, 4}}, {2, {16, 2}}};
+    const MwDefine defines[] = {{"layers", "96"}, {"width", "12288"}, {"heads", "96"},
+                                {"seq", "2048"},  {"vocab", "51200"}, {"batch", "1536"}};
+    Case c = {.arena = mw_arena_new()};
+    c.diags = mw_diags_new(c.arena);
+    c.cluster = *mw_cluster_load(c.arena, SOURCE_ROOT "/clusters/dgx-a100-16.cluster", c.diags);
+    c.compilation = (MwCompilation){.arena = c.arena};
+    c.compilation.graph =
+        mw_graph_load(c.arena, mw_interner_new(c.arena), SOURCE_ROOT "/models/gpt.graph", defines,
+                      MW_COUNT(defines), c.diags);
+    mw_graph_set_precision(c.compilation.graph, MW_BF16);
+    run_to(&c, MW_PASS_update);
+    ck_assert_msg(c.ok, "%s", diags_text(c.arena, c.diags));
+    const MwLayerFold fold =
+        mw_layer_fold(c.arena, c.compilation.graph, mw_layer_count(c.compilation.graph));
+    MwStageModel *model = mw_stage_model_new(&c.compilation, &fold, MICRO_BATCHES, c.diags);
+    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, mw_stage_known_new(c.arena), 1);
+    for (int m = 0; m < MW_COUNT(meshes); m++) {
+        MwStageCost least, cost;
+        ck_assert(mw_stage_costs_on(costs, 1, LAYERS, &meshes[m], MW_LAYER_KEEPS, 0, &least));
+        const double least_s = mw_stage_cost_step_s(&least, MICRO_BATCHES);
+        for (MwRematLevel level = 0; level < MW_REMAT_LEVELS; level++)
+            for (int price = 1; price < MW_MEMORY_PRICES; price++)
+                if (mw_stage_costs_on(costs, 1, LAYERS, &meshes[m], level, price, &cost))
+                    ck_assert_double_ge(mw_stage_cost_step_s(&cost, MICRO_BATCHES), 0.99 * least_s);
+    }
     mw_stage_model_free(&model);
     mw_arena_free(&c.arena);
 }
@@ -847,6 +885,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, the_choice_is_the_best_of_all, 0, MW_COUNT(choices));
     tcase_add_test(tests, like_layers_are_reckoned_right);
+    tcase_add_test(tests, no_cost_is_below_the_quickest);
     tcase_add_loop_test(tests, layers_that_come_again_are_solved_once, 0, MW_COUNT(alike));
     tcase_add_test(tests, what_was_solved_is_not_solved_again);
     tcase_add_test(tests, unlike_layers_are_sampled_in_short_intervals);
