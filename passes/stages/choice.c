@@ -402,6 +402,8 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
         return c.best;
     }
     solve_equal(&c);
+    if (query->are_equal)
+        return c.best;
     set_unit(&c);
     if (c.unit > 1 && c.best.layout.stage_count > 0)
         c.near = mw_mesh_devices(&c.best.layout.stages[0].cost.mesh);

@@ -13,6 +13,7 @@ typedef struct {
     MwPipelineKind kind;
     int chunks;             /* stages on each mesh; with more than 1 all meshes have one size */
     int meshes;             /* number of meshes; 0: any from 2 on (allowed with 1 chunk only) */
+    bool are_equal;         /* meshes of one size alone are wanted */
     int least_stages;       /* lower bound of the number of stages */
     int least_devices;      /* fewest devices of a stage */
     int most_devices;       /* most devices of a stage; 0: no limit */

@@ -6,17 +6,9 @@
 #include "passes/stages/choice.h"
 #include "passes/tuning.h"
 
+#include <float.h>
 #include <math.h>
-
-/* A pipeline of so many equal meshes with one number of micro-batches. */
-typedef struct {
-    MwStageBatching *batching;
-    int meshes;
-    double even_s;   /* of a step, by the even share of the work */
-    double probed_s; /* INFINITY: not probed yet */
-} EvenPipeline;
-
-typedef MW_VEC(EvenPipeline) EvenPipelines;
+#include <stdlib.h>
 
 static MwStageCluster size_of(const MwCluster *cluster)
 {
@@ -37,11 +29,11 @@ static double rounds_of(int micro_batches, int meshes)
 }
 
 /* All pipelines of equal meshes that have memory enough by the even share. */
-static EvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *query)
+static MwEvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *query)
 {
     const MwCluster *cluster = query->compilation->cluster;
     const int wanted = query->compilation->options.stages;
-    EvenPipelines list = {0};
+    MwEvenPipelines list = {0};
     for (int i = 0; i < query->batchings->count; i++) {
         MwStageBatching *batching = &query->batchings->at[i];
         const int most = (int)mw_min(batching->layer_count, mw_cluster_devices(cluster));
@@ -52,30 +44,38 @@ static EvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *que
                 !mw_stage_batching_fits(batching, query->memory_bytes, in_flight))
                 continue;
             const double even_s = mw_stage_batching_even_s(batching) * rounds_of(m, meshes) / m;
-            mw_vec_push(arena, &list, ((EvenPipeline){batching, meshes, even_s, INFINITY}));
+            mw_vec_push(arena, &list,
+                        ((MwEvenPipeline){batching, meshes, even_s, INFINITY, INFINITY}));
         }
     }
     return list;
 }
 
 /* How unlike two pipelines are: doublings of micro-batches and of meshes. */
-static double distance(const EvenPipeline *a, const EvenPipeline *b)
+static double distance(const MwEvenPipeline *a, const MwEvenPipeline *b)
 {
     const double micro_batches = (double)a->batching->micro_batches / b->batching->micro_batches;
     return fabs(log2(micro_batches)) + fabs(log2((double)a->meshes / b->meshes));
 }
 
+/* Whether what a probe found is hardly possible, as where devices do not divide the samples and the
+ * weights: that tells nothing of others. */
+static bool is_hardly_possible(const MwEvenPipeline *pipeline)
+{
+    return pipeline->probed_s >= MW_TUNED_PROBE_EXCESS * pipeline->even_s;
+}
+
 /* What the step of a pipeline is expected to take: as many times the even share as the geometric
  * mean of what was probed, each with a weight that falls with its distance, and of the even share
  * itself. */
-static double expected_s(const EvenPipelines *list, const EvenPipeline *pipeline)
+static double expected_s(const MwEvenPipelines *list, const MwEvenPipeline *pipeline)
 {
     double sum = 0, weights = 1;
     if (isfinite(pipeline->probed_s))
         return pipeline->probed_s;
     for (int i = 0; i < list->count; i++) {
-        const EvenPipeline *other = &list->at[i];
-        if (!isfinite(other->probed_s))
+        const MwEvenPipeline *other = &list->at[i];
+        if (!isfinite(other->probed_s) || is_hardly_possible(other))
             continue;
         const double weight = pow(MW_TUNED_PROBE_SHARE, distance(pipeline, other));
         sum += weight * log(other->probed_s / other->even_s);
@@ -97,7 +97,7 @@ static MwMeshShape mesh_of(const MwCluster *cluster, int devices, int64_t sample
 /* Seconds of a step of the pipeline in which all stages are as the one in the middle, in the first
  * way that fits of those that need less and less memory; where none does, as many times longer as
  * it needs more. */
-static double probe_s(const MwStageProbeQuery *query, const EvenPipeline *pipeline)
+static double probe_s(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline)
 {
     static const struct {
         MwRematLevel remat;
@@ -131,9 +131,9 @@ static double probe_s(const MwStageProbeQuery *query, const EvenPipeline *pipeli
 }
 
 /* The pipeline that promises most among those that are not probed; NULL: there is none. */
-static EvenPipeline *find_best(const EvenPipelines *list)
+static MwEvenPipeline *find_best(const MwEvenPipelines *list)
 {
-    EvenPipeline *best = NULL;
+    MwEvenPipeline *best = NULL;
     double least_s = INFINITY;
     for (int i = 0; i < list->count; i++) {
         const double step_s = expected_s(list, &list->at[i]);
@@ -145,23 +145,36 @@ static EvenPipeline *find_best(const EvenPipelines *list)
     return best;
 }
 
-void mw_stage_probe(const MwStageProbeQuery *query)
+static int by_expectation(const void *a, const void *b)
 {
-    MwArena *scratch = mw_arena_new();
-    const EvenPipelines list = list_pipelines(scratch, query);
+    const MwEvenPipeline *x = a, *y = b;
+    if (x->expected_s != y->expected_s)
+        return x->expected_s < y->expected_s ? -1 : 1;
+    if (x->batching->micro_batches != y->batching->micro_batches)
+        return x->batching->micro_batches - y->batching->micro_batches;
+    return x->meshes - y->meshes;
+}
+
+MwEvenPipelines mw_stage_probe(MwArena *arena, const MwStageProbeQuery *query)
+{
+    MwEvenPipelines list = list_pipelines(arena, query);
     const int64_t before = mw_stage_known_effort(query->known);
     for (int i = 0; i < MW_TUNED_PROBES; i++) {
-        EvenPipeline *best = find_best(&list);
+        MwEvenPipeline *best = find_best(&list);
         if (!best)
             break;
-        best->probed_s = fmin(probe_s(query, best), MW_TUNED_PROBE_EXCESS * best->even_s);
+        best->probed_s = fmin(probe_s(query, best), DBL_MAX);
     }
     mw_stage_known_probed(query->known, before);
     for (int i = 0; i < query->batchings->count; i++)
         query->batchings->at[i].estimate.usual_s = INFINITY;
+    for (int i = 0; i < list.count; i++)
+        list.at[i].expected_s = expected_s(&list, &list.at[i]);
     for (int i = 0; i < list.count; i++) {
         double *usual_s = &list.at[i].batching->estimate.usual_s;
-        *usual_s = fmin(*usual_s, expected_s(&list, &list.at[i]));
+        *usual_s = fmin(*usual_s, list.at[i].expected_s);
     }
-    mw_arena_free(&scratch);
+    if (list.count > 1)
+        qsort(list.at, (size_t)list.count, sizeof *list.at, by_expectation);
+    return list;
 }

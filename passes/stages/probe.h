@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Probes: which numbers of micro-batches promise most on many devices.
+/* Probes: which numbers of micro-batches and of equal meshes promise most on many devices.
  *
  * On few devices the even share of the work tells (batching.h). On thousands, what a micro-batch
  * has too little of for its stage tells more: samples for data parallelism, memory, bandwidth for
@@ -15,6 +15,17 @@
 
 #include "passes/stages/batching.h"
 
+/* A pipeline of so many equal meshes with one number of micro-batches. */
+typedef struct {
+    MwStageBatching *batching;
+    int meshes;
+    double even_s;     /* of a step, by the even share of the work */
+    double probed_s;   /* INFINITY: not probed */
+    double expected_s; /* what probes make of it */
+} MwEvenPipeline;
+
+typedef MW_VEC(MwEvenPipeline) MwEvenPipelines;
+
 typedef struct {
     const MwCompilation *compilation;
     MwStageBatchings *batchings; /* measured; those that are possible have estimates */
@@ -26,7 +37,8 @@ typedef struct {
 /* Whether the cluster has so many devices that probes pay. */
 bool mw_stage_probe_pays(const MwCompilation *compilation);
 
-/* Corrects `usual_s` of the estimates. Makes models of batchings. */
-void mw_stage_probe(const MwStageProbeQuery *query);
+/* Corrects `usual_s` of the estimates, and lists the pipelines by what is expected of them, in
+ * `arena`. Makes models of batchings. */
+MwEvenPipelines mw_stage_probe(MwArena *arena, const MwStageProbeQuery *query);
 
 #endif

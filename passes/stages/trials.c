@@ -17,6 +17,7 @@
 struct MwStageFound {
     MwStageTrialList trials;
     MwStageTrials out;
+    int tried; /* numbers of micro-batches */
 };
 
 /* One stage comes first, as the incumbent that pipelines must improve on. After the pipelines,
@@ -88,6 +89,7 @@ static int validate(MwStageTries *t)
             return chosen;
         for (int k = 0; k < t->trials.count; k++)
             t->trials.at[k].fits = false;
+        t->least_tried = (int)mw_max(t->least_tried, t->tried);
         search_layouts(t);
     }
 }
@@ -166,11 +168,14 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
     t.begin_effort = mw_stage_known_effort(t.known);
     t.batchings = mw_stage_batchings(compilation);
     MwStageFound **found = mw_stage_known_found(t.known);
+    t.least_tried = *found ? (*found)->tried : 0;
     choose(&t, compilation->takes_next_layout ? *found : NULL);
     out.needed_bytes = least_excessive_bytes(&t);
     out.trials = t.trials.at;
     out.trial_count = t.trials.count;
-    *found = mw_arena_dup(t.kept, &(MwStageFound){t.trials, out}, sizeof **found);
+    *found =
+        mw_arena_dup(t.kept, &(MwStageFound){t.trials, out, (int)mw_max(t.tried, t.least_tried)},
+                     sizeof **found);
     if (out.leanest >= 0) {
         const MwStageTrial *taken = &out.trials[out.chosen >= 0 ? out.chosen : out.leanest];
         MwStageBatching *batching = mw_stage_batching_of(&t.batchings, &taken->layout);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Numbers of micro-batches are tried in the order of an estimate (mw_stage_batching_estimate).
- * Those whose lower bound is no better than the incumbent, the best layout so far, are left out,
- * and all once SEARCH_EFFORT is spent. Schedules other than 1F1B are tried where the bubble of 1F1B
- * is worth removing, late ones (schedule.def) only below the step time of the incumbent, so that
- * they cost little where they are of no use. A single stage has one micro-batch, unless memory or
- * the user demands more. */
+/* Numbers of micro-batches are tried in the order of an estimate (mw_stage_batching_estimate); on
+ * many devices, where probes tell more (probe.h), the best numbers of equal meshes with each of
+ * them are tried before, one after another, each with all schedules. Those whose lower bound is no
+ * better than the incumbent, the best layout so far, are left out, and all once SEARCH_EFFORT is
+ * spent. Schedules other than 1F1B are tried where the bubble of 1F1B is worth removing, late ones
+ * (schedule.def) only below the step time of the incumbent, so that they cost little where they are
+ * of no use. A single stage has one micro-batch, unless memory or the user demands more. */
 #include "passes/stages/tries.h"
 
 #include "base/clock.h"
@@ -18,8 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct MwRankedBatching {
+struct MwRankedPipeline {
     MwStageBatching *batching;
+    int meshes;        /* number of equal meshes; 0: any */
+    double expected_s; /* of a step, by estimate */
+    bool is_tried;
     double step_s, ideal_s;               /* of the best layout with it; INFINITY: none yet */
     bool lacks_memory[MW_PIPELINE_COUNT]; /* schedules for which memory does not suffice */
 };
@@ -214,7 +218,7 @@ static void set_devices(const MwStageTries *t, MwStageChoiceQuery *query)
     const MwMeshShape *wanted = &t->compilation->options.mesh;
     query->least_devices = query->most_devices = wanted->axis_count ? mw_mesh_devices(wanted) : 0;
     const MwStageLayout *best = mw_stage_tries_incumbent(t);
-    if (wanted->axis_count || !best || best->stage_count == 1 ||
+    if (query->are_equal || wanted->axis_count || !best || best->stage_count == 1 ||
         best->micro_batches == query->model->micro_batches)
         return;
     query->least_devices = INT_MAX;
@@ -240,7 +244,7 @@ static void note_reason(MwStageTries *t, const MwStageChoiceAnswer *answer)
 }
 
 /* Adds what the search for a schedule found, or that it lacks memory. */
-static void add_answer(MwStageTries *t, MwRankedBatching *ranked, const MwStageChoiceQuery *query,
+static void add_answer(MwStageTries *t, MwRankedPipeline *ranked, const MwStageChoiceQuery *query,
                        const MwStageChoiceAnswer *answer)
 {
     if (answer->reason == MW_STAGES_POSSIBLE) {
@@ -278,7 +282,7 @@ static double limit_of(const MwStageTries *t, MwPipelineKind kind)
 }
 
 /* `meshes` 0: any number. */
-static MwStageReason try_schedule(MwStageTries *t, MwRankedBatching *ranked, MwPipelineKind kind,
+static MwStageReason try_schedule(MwStageTries *t, MwRankedPipeline *ranked, MwPipelineKind kind,
                                   int chunks, int meshes)
 {
     mw_stage_tries_make(t, ranked->batching);
@@ -287,6 +291,7 @@ static MwStageReason try_schedule(MwStageTries *t, MwRankedBatching *ranked, MwP
                                 .kind = kind,
                                 .chunks = chunks,
                                 .meshes = meshes,
+                                .are_equal = ranked->meshes > 0,
                                 .least_stages = t->query->least_stages,
                                 .layer_stage = t->query->layer_stage,
                                 .is_optional = mw_stage_tries_incumbent(t) != NULL,
@@ -309,7 +314,7 @@ static MwStageReason try_schedule(MwStageTries *t, MwRankedBatching *ranked, MwP
 }
 
 /* Whether to try a schedule: options, memory of a leaner schedule, memory for what it keeps. */
-static bool is_schedule_wanted(const MwStageTries *t, const MwRankedBatching *ranked,
+static bool is_schedule_wanted(const MwStageTries *t, const MwRankedPipeline *ranked,
                                MwPipelineKind kind)
 {
     const MwCompileOptions *options = &t->compilation->options;
@@ -324,10 +329,16 @@ static bool is_schedule_wanted(const MwStageTries *t, const MwRankedBatching *ra
                                   ranked->batching->micro_batches);
 }
 
-/* Tries a schedule with so many chunks, for all numbers of meshes that are allowed. */
-static void try_chunks(MwStageTries *t, MwRankedBatching *ranked, MwPipelineKind kind, int chunks)
+/* 0: any number. */
+static int wanted_meshes(const MwStageTries *t, const MwRankedPipeline *ranked)
 {
-    int wanted = t->compilation->options.stages;
+    return ranked->meshes > 0 ? ranked->meshes : t->compilation->options.stages;
+}
+
+/* Tries a schedule with so many chunks, for all numbers of meshes that are allowed. */
+static void try_chunks(MwStageTries *t, MwRankedPipeline *ranked, MwPipelineKind kind, int chunks)
+{
+    const int wanted = wanted_meshes(t, ranked);
     int most = (int)mw_min(t->devices, ranked->batching->layer_count / chunks);
     if (wanted > 0 || chunks == 1)
         try_schedule(t, ranked, kind, chunks, wanted);
@@ -338,9 +349,9 @@ static void try_chunks(MwStageTries *t, MwRankedBatching *ranked, MwPipelineKind
 }
 
 /* Tries a schedule, for all numbers of chunks that are allowed. */
-static void try_schedule_kind(MwStageTries *t, MwRankedBatching *ranked, MwPipelineKind kind)
+static void try_schedule_kind(MwStageTries *t, MwRankedPipeline *ranked, MwPipelineKind kind)
 {
-    int wanted = t->compilation->options.chunks, meshes = t->compilation->options.stages;
+    const int wanted = t->compilation->options.chunks, meshes = wanted_meshes(t, ranked);
     if (!is_schedule_wanted(t, ranked, kind))
         return;
     if (!mw_pipeline_info(kind)->chunked) {
@@ -355,7 +366,7 @@ static void try_schedule_kind(MwStageTries *t, MwRankedBatching *ranked, MwPipel
 }
 
 /* Tries the schedules whose column `turn` is `turn`, but for late ones. */
-static void try_turn(MwStageTries *t, MwRankedBatching *ranked, int turn)
+static void try_turn(MwStageTries *t, MwRankedPipeline *ranked, int turn)
 {
     for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++)
         if (mw_pipeline_info((MwPipelineKind)kind)->turn == turn && !is_late(t, kind))
@@ -363,7 +374,7 @@ static void try_turn(MwStageTries *t, MwRankedBatching *ranked, int turn)
 }
 
 /* Whether a shorter bubble can yield a better layout, and is worth trying. */
-static bool bubble_is_worth_it(const MwStageTries *t, const MwRankedBatching *ranked)
+static bool bubble_is_worth_it(const MwStageTries *t, const MwRankedPipeline *ranked)
 {
     const MwStageLayout *best = mw_stage_tries_incumbent(t);
     double best_s = best ? best->step_s : INFINITY;
@@ -372,7 +383,7 @@ static bool bubble_is_worth_it(const MwStageTries *t, const MwRankedBatching *ra
 
 /* Tries the schedules after the first turn; those with turn 0 come last, and only if the user
  * names a schedule. */
-static void try_later_schedules(MwStageTries *t, MwRankedBatching *ranked)
+static void try_later_schedules(MwStageTries *t, MwRankedPipeline *ranked)
 {
     bool is_asked = mw_wants_schedule(&t->compilation->options);
     for (int turn = 2; turn <= MW_PIPELINE_COUNT; turn++)
@@ -391,7 +402,7 @@ static bool may_fit(const MwStageTries *t, const MwStageBatching *batching)
 /* Whether a late schedule can yield a better layout. One that needs no less memory than that of
  * turn 1 gains the bubble alone. The others may do without recomputation, or split tensors less, so
  * that what counts is the least step that there can be. */
-static bool late_is_worth_it(const MwStageTries *t, const MwRankedBatching *ranked,
+static bool late_is_worth_it(const MwStageTries *t, const MwRankedPipeline *ranked,
                              MwPipelineKind kind)
 {
     const MwStageLayout *best = mw_stage_tries_incumbent(t);
@@ -405,43 +416,53 @@ static bool late_is_worth_it(const MwStageTries *t, const MwRankedBatching *rank
 void mw_stage_try_late(MwStageTries *t)
 {
     for (int i = 0; i < t->tried; i++)
-        for (int kind = 0; kind < MW_PIPELINE_COUNT; kind++)
+        for (int kind = 0; kind < MW_PIPELINE_COUNT && t->ranking.at[i].is_tried; kind++)
             if (is_late(t, (MwPipelineKind)kind) &&
-                late_is_worth_it(t, &t->ranking[i], (MwPipelineKind)kind))
-                try_schedule_kind(t, &t->ranking[i], (MwPipelineKind)kind);
+                late_is_worth_it(t, &t->ranking.at[i], (MwPipelineKind)kind))
+                try_schedule_kind(t, &t->ranking.at[i], (MwPipelineKind)kind);
 }
 
-/* Orders batchings by estimate, then by number of micro-batches. */
+/* Orders by estimate, then by number of micro-batches. */
 static int by_estimate(const void *a, const void *b)
 {
-    const MwRankedBatching *x = a, *y = b;
-    const double a_s = x->batching->estimate.usual_s, b_s = y->batching->estimate.usual_s;
-    if (a_s != b_s)
-        return a_s < b_s ? -1 : 1;
+    const MwRankedPipeline *x = a, *y = b;
+    if (x->expected_s != y->expected_s)
+        return x->expected_s < y->expected_s ? -1 : 1;
     return x->batching->micro_batches - y->batching->micro_batches;
 }
 
-/* Ranks the numbers of micro-batches by their estimates. */
-static MwRankedBatching *rank_batchings(MwStageTries *t, int *count)
+static void add_ranked(MwStageTries *t, MwStageBatching *batching, int meshes, double expected_s)
 {
-    MwRankedBatching *ranking = MW_NEW(t->arena, MwRankedBatching, t->batchings.count);
-    *count = 0;
-    for (int i = 0; i < t->batchings.count; i++) {
-        MwStageBatching *batching = &t->batchings.at[i];
-        if (!measure_batching(t, batching))
-            continue;
-        mw_stage_batching_estimate(batching, target_bytes(t));
-        ranking[(*count)++] =
-            (MwRankedBatching){.batching = batching, .step_s = INFINITY, .ideal_s = INFINITY};
-    }
+    mw_vec_push(t->arena, &t->ranking,
+                ((MwRankedPipeline){.batching = batching,
+                                    .meshes = meshes,
+                                    .expected_s = expected_s,
+                                    .step_s = INFINITY,
+                                    .ideal_s = INFINITY}));
+}
+
+/* Ranks what is tried by estimate: where probes pay, what is known of equal meshes; and then each
+ * number of micro-batches with any meshes. */
+static void rank_pipelines(MwStageTries *t)
+{
+    MwEvenPipelines even = {0};
+    t->ranking.count = 0;
+    for (int i = 0; i < t->batchings.count; i++)
+        if (measure_batching(t, &t->batchings.at[i]))
+            mw_stage_batching_estimate(&t->batchings.at[i], target_bytes(t));
     if (mw_stage_probe_pays(t->compilation))
-        mw_stage_probe(&(MwStageProbeQuery){.compilation = t->compilation,
-                                            .batchings = &t->batchings,
-                                            .memory_bytes = target_bytes(t),
-                                            .known = t->known,
-                                            .threads = t->query->threads});
-    qsort(ranking, (size_t)*count, sizeof *ranking, by_estimate);
-    return ranking;
+        even = mw_stage_probe(t->arena, &(MwStageProbeQuery){.compilation = t->compilation,
+                                                             .batchings = &t->batchings,
+                                                             .memory_bytes = target_bytes(t),
+                                                             .known = t->known,
+                                                             .threads = t->query->threads});
+    for (int i = 0; i < even.count; i++)
+        add_ranked(t, even.at[i].batching, even.at[i].meshes, even.at[i].expected_s);
+    for (int i = 0; i < t->batchings.count; i++)
+        if (t->batchings.at[i].is_possible)
+            add_ranked(t, &t->batchings.at[i], 0, t->batchings.at[i].estimate.usual_s);
+    MwRankedPipeline *any = t->ranking.at + even.count;
+    qsort(any, (size_t)(t->ranking.count - even.count), sizeof *any, by_estimate);
 }
 
 bool mw_stage_tries_has_effort(const MwStageTries *t)
@@ -449,23 +470,48 @@ bool mw_stage_tries_has_effort(const MwStageTries *t)
     return !mw_stage_tries_will_do(t) && mw_stage_known_effort(t->known) < MW_TUNED_SEARCH_EFFORT;
 }
 
+/* Whether to try more pipelines. */
+static bool is_more_wanted(const MwStageTries *t)
+{
+    if (mw_stage_tries_will_do(t))
+        return false;
+    return !mw_stage_tries_incumbent(t) || t->tried < t->least_tried ||
+           mw_stage_tries_has_effort(t);
+}
+
+/* Whether the next of the ranking may be better than the incumbent, and is in turn: equal meshes
+ * are while there is effort for them. */
+static bool is_next_promising(const MwStageTries *t)
+{
+    const MwRankedPipeline *next = &t->ranking.at[t->tried];
+    const MwStageLayout *best = mw_stage_tries_incumbent(t);
+    if ((best && next->batching->estimate.least_s >= best->step_s) ||
+        (t->tried > 0 && !may_fit(t, next->batching)))
+        return false;
+    return next->meshes == 0 || t->tried < t->least_tried ||
+           (double)mw_stage_known_effort(t->known) <
+               MW_TUNED_EVEN_EFFORT * (double)MW_TUNED_SEARCH_EFFORT;
+}
+
 void mw_stage_try_pipelines(MwStageTries *t)
 {
-    int wanted = t->compilation->options.stages, count;
+    int wanted = t->compilation->options.stages;
     t->tried = 0;
     if (wanted == 1 || (wanted == 0 && t->devices == 1))
         return;
-    t->ranking = rank_batchings(t, &count);
-    for (; t->tried < count && (!mw_stage_tries_incumbent(t) || mw_stage_tries_has_effort(t));
-         t->tried++) {
-        const MwStageLayout *best = mw_stage_tries_incumbent(t);
-        if ((best && t->ranking[t->tried].batching->estimate.least_s >= best->step_s) ||
-            (t->tried > 0 && !may_fit(t, t->ranking[t->tried].batching)))
+    rank_pipelines(t);
+    for (; t->tried < t->ranking.count && is_more_wanted(t); t->tried++) {
+        MwRankedPipeline *next = &t->ranking.at[t->tried];
+        if (!is_next_promising(t))
             continue;
-        try_turn(t, &t->ranking[t->tried], 1);
+        next->is_tried = true;
+        try_turn(t, next, 1);
+        if (next->meshes > 0)
+            try_later_schedules(t, next);
     }
     for (int i = 0; i < t->tried && !mw_stage_tries_will_do(t); i++)
-        try_later_schedules(t, &t->ranking[i]);
+        if (t->ranking.at[i].is_tried && t->ranking.at[i].meshes == 0)
+            try_later_schedules(t, &t->ranking.at[i]);
 }
 
 void mw_stage_try_other_counts(MwStageTries *t)
@@ -473,8 +519,11 @@ void mw_stage_try_other_counts(MwStageTries *t)
     const MwStageLayout *best = mw_stage_tries_incumbent(t);
     if (t->compilation->options.stages > 0 || !best || t->devices == 1)
         return;
-    int own = mw_stage_layout_meshes(best), ranking_count;
-    MwRankedBatching ranked = rank_batchings(t, &ranking_count)[0];
+    int own = mw_stage_layout_meshes(best);
+    if (t->ranking.count == 0)
+        rank_pipelines(t);
+    MwRankedPipeline ranked = t->ranking.at[0];
+    ranked.meshes = 0;
     if (own > 1)
         ranked.batching = mw_stage_batching_of(&t->batchings, best);
     int most = (int)mw_min(ranked.batching->layer_count, t->devices);

@@ -8,8 +8,8 @@
 #include "passes/stages/batching.h"
 #include "passes/stages/trials_query.h"
 
-/* A number of micro-batches in the ranking by estimate. */
-typedef struct MwRankedBatching MwRankedBatching;
+/* A number of micro-batches, with a number of meshes or any, in the ranking by estimate. */
+typedef struct MwRankedPipeline MwRankedPipeline;
 
 typedef MW_VEC(MwStageTrial) MwStageTrialList;
 
@@ -31,8 +31,10 @@ typedef struct {
     double one_stage_s, one_stage_bytes, one_stage_kept_bytes;
     int one_stage_micro_batches;
     MwStageTrialList trials;
-    MwRankedBatching *ranking; /* by estimate; the first `tried` were tried */
+    MW_VEC(MwRankedPipeline) ranking; /* by estimate; the first `tried` were tried, or left out */
     int tried;
+    int least_tried; /* what is left of the effort notwithstanding: what an earlier search tried, so
+                        that most of it is solved */
     MwStageTrials *out;
 } MwStageTries;
 

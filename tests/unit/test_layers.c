@@ -306,7 +306,7 @@ static const struct {
      "  repeat 500 { x = tanh(x) }\n"
      "  output x\n"
      "}\n",
-     40, 80},
+     80, 160},
     /* Taps of nine convolutions: no layer is lighter than half of the mean. */
     {LINEAR("a") "model m {\n"
                  "  input x: f32[8, 16]\n"
