@@ -20,6 +20,7 @@ typedef struct {
     /* of the contractions, convolutions and attention that run over it, once for each dimension in
      * which they do */
     double flops;
+    double alike_flops; /* of all sizes of as many blocks, as equal layers have each their own */
     bool has_companion; /* mw_pad_find_companions */
     MwNodeId barrier;   /* the first node that does not let it be padded; none: any lets it */
 } MwPadSize;
@@ -34,7 +35,7 @@ typedef struct {
 } MwPadSizes;
 
 /* The sizes of `graph`, without padding. Memory grows with the dimensions of all values, time
- * almost so. In `arena`. */
+ * almost so, but for sorting them. In `arena`. */
 MwPadSizes mw_pad_sizes(MwArena *arena, const MwGraph *graph);
 
 /* Sets has_companion of sizes that `devices` do not divide: whether there is another that they
