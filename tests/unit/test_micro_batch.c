@@ -360,8 +360,8 @@ static const struct {
      "in dimension 1 instead of 0\n"},
 };
 
-/* Which sums are kept in bf16: those of gradients, and not those of metrics and outputs. Their terms
- * are not rounded, as devices that have parts of one could not keep these. */
+/* Which sums are kept in bf16: those of gradients, and not those of metrics and outputs. Their
+ * terms are not rounded, as devices that have parts of one could not keep these. */
 START_TEST(gradients_add_up_in_the_type_that_the_statement_says)
 {
     TestModel model =
