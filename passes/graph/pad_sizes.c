@@ -36,7 +36,17 @@ bool mw_pad_is_padded(const MwPadSizes *sizes, MwValueId value, int d)
 bool mw_pad_matters(const MwPadSizes *sizes, const MwPadSize *size)
 {
     return !size->has_companion &&
-           (size->is_divided || size->alike_flops > MW_TUNED_PADDED_WORK * sizes->flops);
+           (size->is_divided || size->flops > MW_TUNED_PADDED_WORK * sizes->flops);
+}
+
+double mw_pad_growth(const MwPadSizes *sizes, const MwPadSize *size, double most)
+{
+    if (size->blocks == 1 || size->has_companion)
+        return 0;
+    if (mw_pad_matters(sizes, size))
+        return most;
+    return size->alike_flops > MW_TUNED_PADDED_WORK * sizes->flops ? fmin(most, MW_TUNED_STAGE_GAP)
+                                                                   : 0;
 }
 
 MwTensor mw_pad_tensor(const MwPadSizes *sizes, MwValueId value)

@@ -52,6 +52,10 @@ bool mw_pad_is_padded(const MwPadSizes *sizes, MwValueId value, int d);
 /* Whether devices divide it among them where they can, and it is worth padding for that: companions
  * must be known. */
 bool mw_pad_matters(const MwPadSizes *sizes, const MwPadSize *size);
+/* The fraction by which it may grow where `most` is the limit: hardly, where it matters only
+ * together with those of equal layers. So a model of many layers has no plans that are made once
+ * more. */
+double mw_pad_growth(const MwPadSizes *sizes, const MwPadSize *size, double most);
 /* The type of `value` with padding. */
 MwTensor mw_pad_tensor(const MwPadSizes *sizes, MwValueId value);
 
