@@ -53,7 +53,7 @@ def llama_flops(row):
 def experts_flops(row):
     """FLOPs of a step of a GPT whose every other layer is of experts, of which a token takes two,
     in groups of `group` tokens and with every layer computed again: compute_moe_tflops in
-    benchmark/alpa/util.py of Alpa. Its `dispatch` is two products by masks, which ours is not."""
+    benchmark/alpa/util.py of Alpa. Its `routing` is two products by masks, as ours is."""
     tokens, width, pairs = row["batch"] * row["seq"], row["width"], row["pairs"]
     attention = tokens * (8 * width ** 2 + 4 * row["seq"] * width)
     plain = 4 * tokens * width * row["hidden"]

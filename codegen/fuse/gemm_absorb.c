@@ -120,6 +120,7 @@ static bool adds_onto(const Wants *w, const MwNode *node)
         return true;
     const MwValueId sum = mw_legal_root(legal, node->operands[1]);
     return mw_value_node(legal->graph, sum)->op == MW_OP_EINSUM && only_user(w, sum) == node &&
+           mw_value_tensor(legal->graph, sum)->type == MW_F32 &&
            mw_value_node(legal->graph, sum)->phase == node->phase &&
            mw_legal_takes_whole(legal, node, 1, sum);
 }

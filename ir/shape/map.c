@@ -25,6 +25,21 @@ bool mw_shape_map_number(MwShapeContext *context)
     return mw_shape_map(context);
 }
 
+bool mw_shape_accumulate(MwShapeContext *context)
+{
+    const MwTensor *sum = mw_shape_operand(context, 0), *addend = mw_shape_operand(context, 1);
+    MwTensor both = *addend;
+    both.type = sum->type;
+    if (!mw_type_is_float(sum->type) || !mw_type_is_float(addend->type))
+        return mw_shape_map_number(context);
+    if (!mw_shape_want_computed(context, 0) || !mw_shape_want_computed(context, 1))
+        return false;
+    if (!mw_tensor_equal(sum, &both))
+        return mw_shape_fail(context, "needs an addend of the shape of its accumulator, not %s",
+                             mw_shape_text(context, addend));
+    return mw_shape_give(context, sum);
+}
+
 bool mw_shape_map_float(MwShapeContext *context)
 {
     for (int k = 0; k < context->query->operand_count; k++)

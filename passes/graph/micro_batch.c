@@ -249,7 +249,9 @@ static MwValueId accumulate(MicroBatch *m, MwValueId value, MwMicroKind kind)
                         .given = &tensor,
                         .name = mw_arena_printf(to->arena, "%s.so_far", name)};
     MwValueId accumulator = mw_node_result(to, mw_build_node(to, &state), 0);
-    MwValueId addend = mw_build_cast(to, value, tensor.type);
+    /* the sum rounds; a cast would complete what devices have parts of, each time */
+    const bool rounds = mw_type_is_float(mw_value_tensor(to, value)->type);
+    MwValueId addend = rounds ? value : mw_build_cast(to, value, tensor.type);
     MwValueId total = mw_build(to, mw_arena_printf(to->arena, "%s.total", name),
                                is_sum ? MW_OP_ACCUMULATE : MW_OP_ACCUMULATE_MAX,
                                (MwValueId[]){accumulator, addend}, 2, NULL, 0);

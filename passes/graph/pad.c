@@ -78,9 +78,7 @@ static double choose_sizes(MwPadSizes *sizes, const PadDevices *among, double mo
     for (int v = 0; v < sizes->graph->values.count; v++)
         for (int d = 0; d < sizes->graph->values.at[v].tensor.rank; d++) {
             MwPadSize *size = mw_pad_size(sizes, (MwValueId){v}, d);
-            if (size->blocks == 1 || !mw_pad_matters(sizes, size))
-                continue;
-            size->padded = padded_blocks(size->blocks, among, most);
+            size->padded = padded_blocks(size->blocks, among, mw_pad_growth(sizes, size, most));
             greatest = fmax(greatest, (double)size->padded / (double)size->blocks - 1);
         }
     return greatest;

@@ -6,6 +6,7 @@
 #include "passes/tuning.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* ---- Union-find ---- */
 
@@ -36,6 +37,16 @@ bool mw_pad_matters(const MwPadSizes *sizes, const MwPadSize *size)
 {
     return !size->has_companion &&
            (size->is_divided || size->flops > MW_TUNED_PADDED_WORK * sizes->flops);
+}
+
+double mw_pad_growth(const MwPadSizes *sizes, const MwPadSize *size, double most)
+{
+    if (size->blocks == 1 || size->has_companion)
+        return 0;
+    if (mw_pad_matters(sizes, size))
+        return most;
+    return size->alike_flops > MW_TUNED_PADDED_WORK * sizes->flops ? fmin(most, MW_TUNED_STAGE_GAP)
+                                                                   : 0;
 }
 
 MwTensor mw_pad_tensor(const MwPadSizes *sizes, MwValueId value)
@@ -244,6 +255,30 @@ static void add_node(MwPadSizes *sizes, MwArena *scratch, MwNodeId id)
         mw_pad_size(sizes, mw_node_result(graph, id, 0), 0)->is_divided = true;
 }
 
+static int compare_blocks(const void *a, const void *b)
+{
+    const MwPadSize *x = *(MwPadSize *const *)a, *y = *(MwPadSize *const *)b;
+    return (x->blocks > y->blocks) - (x->blocks < y->blocks);
+}
+
+/* Sets alike_flops of all sizes. */
+static void sum_alike(MwPadSizes *sizes, MwArena *scratch)
+{
+    MwPadSize **roots = MW_NEW(scratch, MwPadSize *, sizes->count);
+    int count = 0;
+    for (int i = 0; i < sizes->count; i++)
+        if (sizes->parent[i] == i)
+            roots[count++] = &sizes->size[i];
+    qsort(roots, (size_t)count, sizeof *roots, compare_blocks);
+    for (int first = 0, end; first < count; first = end) {
+        double flops = 0;
+        for (end = first; end < count && roots[end]->blocks == roots[first]->blocks; end++)
+            flops += roots[end]->flops;
+        for (int i = first; i < end; i++)
+            roots[i]->alike_flops = flops;
+    }
+}
+
 MwPadSizes mw_pad_sizes(MwArena *arena, const MwGraph *graph)
 {
     MwPadSizes sizes = {.graph = graph, .first = MW_NEW(arena, int, graph->values.count)};
@@ -264,7 +299,6 @@ MwPadSizes mw_pad_sizes(MwArena *arena, const MwGraph *graph)
     MwArena *scratch = mw_arena_new();
     for (int n = 0; n < graph->nodes.count; n++)
         add_node(&sizes, scratch, (MwNodeId){n});
-    mw_arena_free(&scratch);
     for (int i = 0; i < graph->assigns.count; i++) {
         const MwAssign *assign = &graph->assigns.at[i];
         for (int d = 0; d < mw_value_tensor(graph, assign->target)->rank; d++)
@@ -272,6 +306,8 @@ MwPadSizes mw_pad_sizes(MwArena *arena, const MwGraph *graph)
     }
     for (int i = 0; i < count; i++)
         sizes.size[i].padded = sizes.size[i].blocks;
+    sum_alike(&sizes, scratch);
+    mw_arena_free(&scratch);
     return sizes;
 }
 

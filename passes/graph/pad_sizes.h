@@ -20,6 +20,7 @@ typedef struct {
     /* of the contractions, convolutions and attention that run over it, once for each dimension in
      * which they do */
     double flops;
+    double alike_flops; /* of all sizes of as many blocks, as equal layers have each their own */
     bool has_companion; /* mw_pad_find_companions */
     MwNodeId barrier;   /* the first node that does not let it be padded; none: any lets it */
 } MwPadSize;
@@ -34,7 +35,7 @@ typedef struct {
 } MwPadSizes;
 
 /* The sizes of `graph`, without padding. Memory grows with the dimensions of all values, time
- * almost so. In `arena`. */
+ * almost so, but for sorting them. In `arena`. */
 MwPadSizes mw_pad_sizes(MwArena *arena, const MwGraph *graph);
 
 /* Sets has_companion of sizes that `devices` do not divide: whether there is another that they
@@ -51,6 +52,10 @@ bool mw_pad_is_padded(const MwPadSizes *sizes, MwValueId value, int d);
 /* Whether devices divide it among them where they can, and it is worth padding for that: companions
  * must be known. */
 bool mw_pad_matters(const MwPadSizes *sizes, const MwPadSize *size);
+/* The fraction by which it may grow where `most` is the limit: hardly, where it matters only
+ * together with those of equal layers. So a model of many layers has no plans that are made once
+ * more. */
+double mw_pad_growth(const MwPadSizes *sizes, const MwPadSize *size, double most);
 /* The type of `value` with padding. */
 MwTensor mw_pad_tensor(const MwPadSizes *sizes, MwValueId value);
 

@@ -278,6 +278,8 @@ static const Case cases[] = {
     {"concat", "f32[3, 5, 2]; f32[3, 1, 2]; f32[3, 17, 2]", "axis = 1", EXACT},
     {"concat", "bool[5]; bool[3]", "axis = 0", EXACT},
     {"accumulate", "f32[17]; f32[17]", "", F32},
+    {"accumulate", "bf16[17]; f32[17]", "", BF16},
+    {"accumulate", "f32[17]; bf16[17]", "", F32},
     {"accumulate_max", "f32[17]; f32[17]", "", EXACT},
     {"scale_to", "f32[1000]; f32[1000]", "value = 448", EXACT, DRAW_POSITIVE},
     {"scale_to", "f32[1000]; f32[1000]", "value = 57344", EXACT},

@@ -360,7 +360,8 @@ static const struct {
      "in dimension 1 instead of 0\n"},
 };
 
-/* Which sums are kept in bf16: those of gradients, and not those of metrics and outputs. */
+/* Which sums are kept in bf16: those of gradients, and not those of metrics and outputs. Their
+ * terms are not rounded, as devices that have parts of one could not keep these. */
 START_TEST(gradients_add_up_in_the_type_that_the_statement_says)
 {
     TestModel model =
@@ -381,6 +382,9 @@ START_TEST(gradients_add_up_in_the_type_that_the_statement_says)
     }
     ck_assert_int_eq(in_bf16, 1);
     ck_assert_int_eq(in_f32, 2);
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].op == MW_OP_ACCUMULATE)
+            ck_assert_int_eq(mw_value_tensor(graph, graph->nodes.at[n].operands[1])->type, MW_F32);
     interpreter_set(model.run, mw_graph_find(graph, mw_intern(graph->interner, "x")), x);
     interpreter_step(model.run);
     const double *w = interpreter_value(model.run, "w"),

@@ -323,6 +323,25 @@ static const struct {
            "loss = mean(tanh(x @ w))\n"
            "train loss with sgd(lr = 0.1)\n"),
      true},
+    /* The same of many equal layers, each of which has little of the work: a little is padded. */
+    {"block layer(x) {\n"
+     "weight w: f32[9, 200] = normal(1)\n"
+     "weight u: f32[200, 9] = normal(1)\n"
+     "return x + tanh(x @ w) @ u\n"
+     "}\n" MODEL("input x: f32[6, 9]\n"
+                 "repeat 24 { x = layer(x) }\n"
+                 "loss = mean(x)\n"
+                 "train loss with sgd(lr = 0.1)\n"),
+     true},
+    {"block layer(x) {\n"
+     "weight w: f32[9, 4] = normal(1)\n"
+     "weight u: f32[4, 9] = normal(1)\n"
+     "return x + tanh(x @ w) @ u\n"
+     "}\n" MODEL("input x: f32[6, 9]\n"
+                 "repeat 24 { x = layer(x) }\n"
+                 "loss = mean(x)\n"
+                 "train loss with sgd(lr = 0.1)\n"),
+     false},
     /* Groups are summed where places are not. */
     {MODEL("input x: f32[6, 9]\n"
            "weight w: f32[9, 3] = normal(1)\n"

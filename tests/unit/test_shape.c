@@ -144,6 +144,8 @@ static const Case map_cases[] = {
     {"sgd", "f32[8]; f32[8]; f32[8]; f32[8]", "",
      "sgd needs f32[] as the fourth operand, not f32[8]"},
     {"accumulate", "f32[8]; f32[8]", "", "f32[8]"},
+    {"accumulate", "bf16[8]; f32[8]", "", "bf16[8]"},
+    {"accumulate", "i32[8]; i32[8]", "", "i32[8]"},
 };
 
 static const Case row_cases[] = {
