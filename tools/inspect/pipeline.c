@@ -228,7 +228,7 @@ static void draw_timeline(MwInspectPipeline *p, MwArena *arena)
         mw_plan_stage_times(arena, plan, mw_plan_transfer_ends(arena, plan));
     if (!are_times(times, plan->stage_count))
         return;
-    const MwTimeline *timeline = mw_timeline_new(arena, schedule, times);
+    const MwTimeline *timeline = mw_timeline_new_shared(arena, schedule, times);
     if (!(timeline->total > 0 && timeline->total < INFINITY))
         return;
     MwScheduleView *view = MW_NEW(arena, MwScheduleView, 1);
