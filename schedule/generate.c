@@ -2,6 +2,7 @@
 #include "schedule/generate.h"
 
 #include "schedule/order.h"
+#include "schedule/trial.h"
 
 #include <limits.h>
 
@@ -14,15 +15,6 @@ static const struct {
 #include "schedule/schedule.def"
 #undef SCHEDULE
 };
-
-/* Number of tasks of one micro-batch in one chunk. */
-static int task_kinds(MwPipelineKind kind)
-{
-    int count = 0;
-    for (int task = 0; task < MW_TASK_KIND_COUNT; task++)
-        count += mw_pipeline_has_task(kind, (MwTaskKind)task);
-    return count;
-}
 
 void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh)
 {
@@ -43,19 +35,12 @@ MwPipelineSchedule *mw_pipeline_schedule_timed(MwArena *arena, MwPipelineKind ki
 {
     MW_ASSERT(meshes >= 1 && micro_batches >= 1 && chunks >= 1);
     MW_ASSERT(chunks <= mw_pipeline_most_chunks(kind));
-    MW_ASSERT(micro_batches <= INT_MAX / task_kinds(kind) / chunks / meshes);
-    const int tasks = micro_batches * task_kinds(kind);
-    MwPipelineSchedule *schedule = MW_NEW(arena, MwPipelineSchedule, 1);
-    *schedule = (MwPipelineSchedule){kind, meshes, micro_batches, chunks,
-                                     MW_NEW(arena, MwMeshSchedule, meshes)};
-    for (int i = 0; i < meshes; i++) {
-        const int held = mw_pipeline_mesh_chunks(schedule, i);
-        schedule->meshes[i].tasks = MW_NEW(arena, MwTask, tasks * held);
-        schedule->meshes[i].slots = MW_NEW(arena, int, held);
-    }
+    MW_ASSERT(micro_batches <= INT_MAX / MW_TASK_KIND_COUNT / chunks / meshes);
+    const MwPipelineSchedule sizes = {kind, meshes, micro_batches, chunks, NULL};
+    MwPipelineSchedule *schedule = mw_schedule_new_like(arena, &sizes);
     generators[kind].order(schedule, times);
     for (int i = 0; i < meshes; i++)
-        MW_ASSERT(schedule->meshes[i].task_count == tasks * mw_pipeline_mesh_chunks(schedule, i));
+        MW_ASSERT(schedule->meshes[i].task_count == mw_pipeline_mesh_tasks(schedule, i));
     return schedule;
 }
 

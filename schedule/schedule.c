@@ -130,6 +130,14 @@ int mw_pipeline_stage_count(const MwPipelineSchedule *schedule)
     return mw_pipeline_stages(schedule->kind, schedule->mesh_count, schedule->chunks);
 }
 
+int mw_pipeline_mesh_tasks(const MwPipelineSchedule *schedule, int mesh)
+{
+    int kinds = 0;
+    for (int task = 0; task < MW_TASK_KIND_COUNT; task++)
+        kinds += mw_pipeline_has_task(schedule->kind, (MwTaskKind)task);
+    return kinds * schedule->micro_batches * mw_pipeline_mesh_chunks(schedule, mesh);
+}
+
 int mw_pipeline_most_held(void)
 {
     int most = 0;

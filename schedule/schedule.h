@@ -119,6 +119,8 @@ int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh, int chunk);
 /* Number of chunks of a mesh of the schedule; and of stages of all meshes. */
 int mw_pipeline_mesh_chunks(const MwPipelineSchedule *schedule, int mesh);
 int mw_pipeline_stage_count(const MwPipelineSchedule *schedule);
+/* Number of tasks of a mesh of the schedule, whether they are there yet or not. */
+int mw_pipeline_mesh_tasks(const MwPipelineSchedule *schedule, int mesh);
 
 /* The most micro-batches that are at once between the beginning of their task of kind `from` and
  * the end of their task of kind `to` in a chunk of a mesh: the slots of a buffer that these two
