@@ -65,13 +65,21 @@ static void begin(MwScheduleRun *run, int mesh, MwTaskKind kind)
 
 /* ---- The choice of a mesh ---- */
 
+/* Of what a micro-batch keeps from its forward to its backward, the share that it keeps until its
+ * gradients of weights. */
+static double weight_share(const MwStageMemory *memory)
+{
+    const double whole = memory->saved + memory->late;
+    return whole > 0 ? (memory->late + memory->weight) / whole : 1;
+}
+
 /* Whether the memory allows another forward. */
 static bool has_room(const Rule *rule, const MwScheduleRun *run, int mesh)
 {
     const int backwards = begun(run, mesh, MW_TASK_BACKWARD_INPUT);
     const int whole = begun(run, mesh, MW_TASK_FORWARD) - backwards;
     const int parts = backwards - begun(run, mesh, MW_TASK_WEIGHT);
-    return whole + 1 + parts * run->times[mesh].weight_share <= rule->limit + ROUNDING;
+    return whole + 1 + parts * weight_share(&run->times[mesh].memory) <= rule->limit + ROUNDING;
 }
 
 /* Whether gradients of weights should run in a gap of this mesh. */
@@ -150,6 +158,8 @@ static void order_within(MwPipelineSchedule *schedule, const MwStageTimes *times
                          void (*by_hand)(MwPipelineSchedule *schedule, const MwStageTimes *times))
 {
     MwArena *scratch = mw_arena_new();
+    if (!times)
+        times = mw_stage_times_new_clocks(scratch, schedule->kind, schedule->mesh_count, 1);
     MwTimeline least = mw_schedule_no_trial();
     MwPipelineSchedule *tried = mw_schedule_new_like(scratch, schedule);
     by_hand(tried, times);

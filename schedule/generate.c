@@ -16,19 +16,6 @@ static const struct {
 #undef SCHEDULE
 };
 
-void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh)
-{
-    MwMeshSchedule *order = &schedule->meshes[mesh];
-    int live = 0;
-    for (int i = 0; i < order->task_count; i++) {
-        live += order->tasks[i].kind == MW_TASK_FORWARD;
-        order->in_flight = (int)mw_max(order->in_flight, live);
-        live -= order->tasks[i].kind == MW_TASK_WEIGHT;
-    }
-    for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, mesh); c++)
-        order->slots[c] = mw_pipeline_slots(schedule, mesh, c, MW_TASK_FORWARD, MW_TASK_WEIGHT);
-}
-
 MwPipelineSchedule *mw_pipeline_schedule_timed(MwArena *arena, MwPipelineKind kind, int meshes,
                                                int micro_batches, int chunks,
                                                const MwStageTimes *times)
@@ -47,12 +34,7 @@ MwPipelineSchedule *mw_pipeline_schedule_timed(MwArena *arena, MwPipelineKind ki
 MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
                                              int micro_batches, int chunks)
 {
-    MwArena *scratch = mw_arena_new();
-    const MwStageTimes *times = mw_stage_times_new_clocks(scratch, kind, meshes, chunks);
-    MwPipelineSchedule *schedule =
-        mw_pipeline_schedule_timed(arena, kind, meshes, micro_batches, chunks, times);
-    mw_arena_free(&scratch);
-    return schedule;
+    return mw_pipeline_schedule_timed(arena, kind, meshes, micro_batches, chunks, NULL);
 }
 
 int mw_pipeline_in_flight(MwPipelineKind kind, int meshes, int mesh, int micro_batches)

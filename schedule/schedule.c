@@ -174,3 +174,17 @@ int mw_pipeline_slots(const MwPipelineSchedule *schedule, int mesh, int chunk, M
     }
     return most;
 }
+
+void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh)
+{
+    MwMeshSchedule *order = &schedule->meshes[mesh];
+    int live = 0;
+    order->in_flight = 0;
+    for (int i = 0; i < order->task_count; i++) {
+        live += order->tasks[i].kind == MW_TASK_FORWARD;
+        order->in_flight = (int)mw_max(order->in_flight, live);
+        live -= order->tasks[i].kind == MW_TASK_WEIGHT;
+    }
+    for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, mesh); c++)
+        order->slots[c] = mw_pipeline_slots(schedule, mesh, c, MW_TASK_FORWARD, MW_TASK_WEIGHT);
+}

@@ -128,4 +128,8 @@ int mw_pipeline_mesh_tasks(const MwPipelineSchedule *schedule, int mesh);
 int mw_pipeline_slots(const MwPipelineSchedule *schedule, int mesh, int chunk, MwTaskKind from,
                       MwTaskKind to);
 
+/* Sets the numbers of micro-batches in flight on a mesh from the order of its tasks, for schedules
+ * that split the backward. */
+void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh);
+
 #endif
