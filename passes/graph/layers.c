@@ -18,9 +18,10 @@
  *    it has a table that is larger than the weights of a layer: the memory of such a table, and
  *    the time of the product with it at the end of a pipeline that comes back to the first mesh,
  *    may leave no room for other layers beside it. A heavier segment (the product with a large
- *    vocabulary) is a layer of its own, because no pipeline could be balanced if it shared one. A section has at least half a unit of work: in a smaller
- *    one recomputation would save nothing. If the user wants more layers than that, the unit
- *    shrinks until there are enough sections.
+ *    vocabulary) is a layer of its own, because no pipeline could be balanced if it shared one. A
+ *    section without such a table has at least half a unit of work: in a smaller one recomputation
+ *    would save nothing. If the user wants more layers than that, the unit shrinks until there are
+ *    enough sections.
  * 2. Sections are joined to layers. The default number of layers is the number of sections with
  *    at least half a unit, but no less than the number of stages that the user wants. The user may
  *    want no more than MW_TUNED_WANTED_LAYERS: the tables of passes/stages/ and solver/stages/ have
