@@ -16,19 +16,13 @@
  * The source has two choices: whether a forward may delay the first backward, and whether a mesh
  * leaves out a forward if it is ahead of the next mesh by more than one. Here are two others:
  * whether gradients of weights fill gaps that are shorter than they, and whether a backward goes
- * before them. All combinations are tried, beside zb-h1 or zb-h2, and the best is taken.
- *
- * Time grows with the tasks, and a little with the meshes for each; memory with the tasks. */
+ * before them. All combinations are tried, beside zb-h1 or zb-h2, and the best is taken. */
 #include "schedule/order.h"
 
-#include "schedule/timeline.h"
-
-#include <math.h>
-#include <string.h>
+#include "schedule/run.h"
+#include "schedule/trial.h"
 
 static const double ROUNDING = 1e-9; /* of sums of shares */
-
-enum { TASK_KINDS = 3 }; /* of a micro-batch: forward, gradients of inputs, of weights */
 
 /* The choices that are tried. */
 typedef struct {
@@ -38,95 +32,62 @@ typedef struct {
     bool fills_short;     /* gradients of weights also fill gaps that are shorter than they */
 } Choices;
 
-/* What a mesh has begun. */
 typedef struct {
-    int begun[MW_TASK_KIND_COUNT]; /* micro-batches */
-    double free_at, wake, waited;  /* wake: when it is to look for a task again */
-    MwTaskKind last;               /* of its forwards and backwards */
-} MeshRun;
-
-typedef struct {
-    MwPipelineSchedule *schedule;
-    const MwStageTimes *times;
     Choices choices;
     int limit; /* of the memory of a mesh, in what a micro-batch keeps for its backward */
-    MeshRun *meshes;
-    /* [meshes * micro_batches] arrival of what the task needs; INFINITY: not known yet */
-    double *activations, *gradients;
-    double now;
-} Run;
+} Rule;
 
-static double *arrivals_of(const Run *run, MwTaskKind kind)
+static MwTask next(const MwScheduleRun *run, int mesh, MwTaskKind kind)
 {
-    return kind == MW_TASK_FORWARD ? run->activations : run->gradients;
+    return mw_run_next(run, mesh, kind, 0);
 }
 
-/* When the next task of a kind may begin on a mesh, if the mesh is free: INFINITY if there is none,
- * or if that is not known yet. */
-static double ready_at(const Run *run, int mesh, MwTaskKind kind)
+static int begun(const MwScheduleRun *run, int mesh, MwTaskKind kind)
 {
-    const MeshRun *on = &run->meshes[mesh];
-    const int next = on->begun[kind];
-    if (next == run->schedule->micro_batches)
-        return INFINITY;
-    if (kind == MW_TASK_WEIGHT)
-        return next < on->begun[MW_TASK_BACKWARD_INPUT] ? run->now : INFINITY;
-    if (kind == MW_TASK_BACKWARD_INPUT && next >= on->begun[MW_TASK_FORWARD])
-        return INFINITY;
-    return arrivals_of(run, kind)[mesh * run->schedule->micro_batches + next];
+    return run->meshes[mesh].begun[kind][0];
 }
 
-static bool is_ready(const Run *run, int mesh, MwTaskKind kind)
+static bool is_ready(const MwScheduleRun *run, int mesh, MwTaskKind kind)
 {
-    return ready_at(run, mesh, kind) <= run->now;
+    return mw_run_is_ready(run, mesh, next(run, mesh, kind));
 }
 
-/* Tells the mesh that waits for the result of a task when it arrives: transfers go one after
- * another. */
-static void send(const Run *run, int mesh, MwTask task, double end)
+/* How long it is until the next task of a kind may begin. */
+static double gap_before(const MwScheduleRun *run, int mesh, MwTaskKind kind)
 {
-    const bool is_forward = task.kind == MW_TASK_FORWARD;
-    const int m = run->schedule->micro_batches, to = is_forward ? mesh + 1 : mesh - 1;
-    if (task.kind == MW_TASK_WEIGHT || to < 0 || to == run->schedule->mesh_count)
-        return;
-    double *arrivals = arrivals_of(run, task.kind) + to * m;
-    const double before = task.micro_batch > 0 ? arrivals[task.micro_batch - 1] : 0;
-    const double transfer = is_forward ? run->times[mesh].to_next : run->times[mesh].to_previous;
-    arrivals[task.micro_batch] = fmax(end, before) + transfer;
-    if (run->meshes[to].free_at <= run->now)
-        run->meshes[to].wake = fmin(run->meshes[to].wake, arrivals[task.micro_batch]);
+    return mw_run_ready_at(run, mesh, next(run, mesh, kind)) - run->now;
 }
 
-static void begin(Run *run, int mesh, MwTaskKind kind)
+static void begin(MwScheduleRun *run, int mesh, MwTaskKind kind)
 {
-    MeshRun *on = &run->meshes[mesh];
-    const MwTask task = {kind, on->begun[kind]++, 0};
-    mw_mesh_schedule_add(&run->schedule->meshes[mesh], kind, task.micro_batch, 0);
-    if (on->begun[MW_TASK_FORWARD] > 1 || kind != MW_TASK_FORWARD)
-        on->waited += run->now - on->free_at;
-    on->free_at = run->now + run->times[mesh].task[kind];
-    if (kind != MW_TASK_WEIGHT)
-        on->last = kind;
-    send(run, mesh, task, on->free_at);
+    mw_run_begin(run, mesh, next(run, mesh, kind));
 }
 
 /* ---- The choice of a mesh ---- */
 
-/* Whether the memory allows another forward. */
-static bool has_room(const Run *run, int mesh)
+/* Of what a micro-batch keeps from its forward to its backward, the share that it keeps until its
+ * gradients of weights. */
+static double weight_share(const MwStageMemory *memory)
 {
-    const int *begun = run->meshes[mesh].begun;
-    const int whole = begun[MW_TASK_FORWARD] - begun[MW_TASK_BACKWARD_INPUT];
-    const int parts = begun[MW_TASK_BACKWARD_INPUT] - begun[MW_TASK_WEIGHT];
-    return whole + 1 + parts * run->times[mesh].weight_share <= run->limit + ROUNDING;
+    const double whole = memory->saved + memory->late;
+    return whole > 0 ? (memory->late + memory->weight) / whole : 1;
+}
+
+/* Whether the memory allows another forward. */
+static bool has_room(const Rule *rule, const MwScheduleRun *run, int mesh)
+{
+    const int backwards = begun(run, mesh, MW_TASK_BACKWARD_INPUT);
+    const int whole = begun(run, mesh, MW_TASK_FORWARD) - backwards;
+    const int parts = backwards - begun(run, mesh, MW_TASK_WEIGHT);
+    return whole + 1 + parts * weight_share(&run->times[mesh].memory) <= rule->limit + ROUNDING;
 }
 
 /* Whether gradients of weights should run in a gap of this mesh. */
-static bool fills(const Run *run, int mesh, double gap)
+static bool fills(const Rule *rule, const MwScheduleRun *run, int mesh, double gap)
 {
     if (!is_ready(run, mesh, MW_TASK_WEIGHT))
         return false;
-    if (run->choices.fills_short || gap >= run->times[mesh].task[MW_TASK_WEIGHT])
+    if (rule->choices.fills_short || gap >= run->times[mesh].task[MW_TASK_WEIGHT])
         return true;
     for (int i = 0; i < run->schedule->mesh_count; i++)
         if (run->meshes[i].waited > run->meshes[mesh].waited + gap)
@@ -135,41 +96,39 @@ static bool fills(const Run *run, int mesh, double gap)
 }
 
 /* Whether a mesh is ahead of the next by so many forwards that it may leave one out. */
-static bool is_far_ahead(const Run *run, int mesh)
+static bool is_far_ahead(const Rule *rule, const MwScheduleRun *run, int mesh)
 {
-    return run->choices.skips_forward && mesh < run->schedule->mesh_count - 1 &&
-           run->meshes[mesh].begun[MW_TASK_FORWARD] - run->meshes[mesh + 1].begun[MW_TASK_FORWARD] >
-               1;
+    return rule->choices.skips_forward && mesh < run->schedule->mesh_count - 1 &&
+           begun(run, mesh, MW_TASK_FORWARD) - begun(run, mesh + 1, MW_TASK_FORWARD) > 1;
 }
 
 /* The forward or backward whose turn it is; MW_TASK_WEIGHT: there is none. */
-static MwTaskKind in_turn(const Run *run, int mesh)
+static MwTaskKind in_turn(const Rule *rule, const MwScheduleRun *run, int mesh)
 {
-    const MeshRun *on = &run->meshes[mesh];
     const int m = run->schedule->micro_batches;
-    const bool has_forwards = on->begun[MW_TASK_FORWARD] < m;
-    if (on->begun[MW_TASK_BACKWARD_INPUT] == m)
+    if (begun(run, mesh, MW_TASK_BACKWARD_INPUT) == m)
         return MW_TASK_WEIGHT;
-    if (!has_forwards)
+    if (begun(run, mesh, MW_TASK_FORWARD) == m)
         return MW_TASK_BACKWARD_INPUT;
-    if (on->begun[MW_TASK_BACKWARD_INPUT] == 0) {
-        const double gap = ready_at(run, mesh, MW_TASK_BACKWARD_INPUT) - run->now;
+    if (begun(run, mesh, MW_TASK_BACKWARD_INPUT) == 0) {
+        const double gap = gap_before(run, mesh, MW_TASK_BACKWARD_INPUT);
         const bool delays = gap < run->times[mesh].task[MW_TASK_FORWARD];
-        const bool may_delay = run->choices.delays_backward && gap > 0;
-        return has_room(run, mesh) && (!delays || may_delay) ? MW_TASK_FORWARD
-                                                             : MW_TASK_BACKWARD_INPUT;
+        const bool may_delay = rule->choices.delays_backward && gap > 0;
+        return has_room(rule, run, mesh) && (!delays || may_delay) ? MW_TASK_FORWARD
+                                                                   : MW_TASK_BACKWARD_INPUT;
     }
-    if (on->last == MW_TASK_FORWARD ||
-        (is_far_ahead(run, mesh) && is_ready(run, mesh, MW_TASK_BACKWARD_INPUT)))
+    if (run->meshes[mesh].last == MW_TASK_FORWARD ||
+        (is_far_ahead(rule, run, mesh) && is_ready(run, mesh, MW_TASK_BACKWARD_INPUT)))
         return MW_TASK_BACKWARD_INPUT;
     return MW_TASK_FORWARD;
 }
 
 /* Begins a task on a mesh that is free, if there is one to begin. */
-static void advance(Run *run, int mesh)
+static void advance(void *context, MwScheduleRun *run, int mesh)
 {
-    MwTaskKind kind = in_turn(run, mesh);
-    if (kind == MW_TASK_FORWARD && !has_room(run, mesh)) {
+    const Rule *rule = context;
+    MwTaskKind kind = in_turn(rule, run, mesh);
+    if (kind == MW_TASK_FORWARD && !has_room(rule, run, mesh)) {
         if (is_ready(run, mesh, MW_TASK_WEIGHT)) {
             begin(run, mesh, MW_TASK_WEIGHT);
             return;
@@ -180,117 +139,36 @@ static void advance(Run *run, int mesh)
         begin(run, mesh, kind);
         return;
     }
-    const double gap = ready_at(run, mesh, kind) - run->now;
+    const double gap = gap_before(run, mesh, kind);
     const MwTaskKind other = kind == MW_TASK_FORWARD ? MW_TASK_BACKWARD_INPUT : MW_TASK_FORWARD;
-    if (run->choices.takes_other && kind == MW_TASK_FORWARD &&
+    if (rule->choices.takes_other && kind == MW_TASK_FORWARD &&
         is_ready(run, mesh, MW_TASK_BACKWARD_INPUT))
         begin(run, mesh, MW_TASK_BACKWARD_INPUT);
-    else if (fills(run, mesh, gap))
+    else if (fills(rule, run, mesh, gap))
         begin(run, mesh, MW_TASK_WEIGHT);
     else if (kind != MW_TASK_WEIGHT && is_ready(run, mesh, other) &&
              (other == MW_TASK_BACKWARD_INPUT ||
-              (has_room(run, mesh) && gap >= run->times[mesh].task[MW_TASK_FORWARD])))
+              (has_room(rule, run, mesh) && gap >= run->times[mesh].task[MW_TASK_FORWARD])))
         begin(run, mesh, other);
 }
 
-/* ---- All meshes ---- */
-
-/* When a mesh becomes free or, if it is free, receives something; INFINITY if that is not known. */
-static double wake_of(const Run *run, int mesh)
-{
-    const double at[] = {ready_at(run, mesh, MW_TASK_FORWARD),
-                         ready_at(run, mesh, MW_TASK_BACKWARD_INPUT)};
-    double wake = INFINITY;
-    if (run->meshes[mesh].free_at > run->now)
-        return run->meshes[mesh].free_at;
-    for (int k = 0; k < MW_COUNT(at); k++)
-        if (at[k] > run->now)
-            wake = fmin(wake, at[k]);
-    return wake;
-}
-
-/* Begins what a mesh can begin now. */
-static void wake(Run *run, int mesh)
-{
-    const MwMeshSchedule *order = &run->schedule->meshes[mesh];
-    for (int count = -1; run->meshes[mesh].free_at <= run->now && order->task_count > count;) {
-        count = order->task_count;
-        advance(run, mesh);
-    }
-    run->meshes[mesh].wake = wake_of(run, mesh);
-}
-
-static double next_time(const Run *run)
-{
-    double next = INFINITY;
-    for (int i = 0; i < run->schedule->mesh_count; i++)
-        next = fmin(next, run->meshes[i].wake);
-    return next;
-}
-
-/* Adds the order that a set of choices leads to. */
-static void simulate(MwArena *arena, Run *run)
-{
-    const int meshes = run->schedule->mesh_count, m = run->schedule->micro_batches;
-    run->meshes = MW_NEW(arena, MeshRun, meshes);
-    run->activations = MW_NEW(arena, double, meshes *m);
-    run->gradients = MW_NEW(arena, double, meshes *m);
-    for (int i = 0; i < meshes * m; i++) {
-        run->activations[i] = i < m ? 0 : INFINITY;
-        run->gradients[i] = i < (meshes - 1) * m ? INFINITY : 0;
-    }
-    for (run->now = 0; isfinite(run->now); run->now = next_time(run))
-        for (int i = 0; i < meshes; i++)
-            if (run->meshes[i].wake <= run->now)
-                wake(run, i);
-}
-
 /* ---- The best of all choices ---- */
-
-/* A schedule of the same sizes without tasks. */
-static MwPipelineSchedule *empty_like(MwArena *arena, const MwPipelineSchedule *schedule)
-{
-    MwPipelineSchedule *empty = mw_arena_dup(arena, schedule, sizeof *schedule);
-    empty->meshes = MW_NEW(arena, MwMeshSchedule, schedule->mesh_count);
-    for (int i = 0; i < schedule->mesh_count; i++)
-        empty->meshes[i] =
-            (MwMeshSchedule){.tasks = MW_NEW(arena, MwTask, TASK_KINDS * schedule->micro_batches),
-                             .slots = MW_NEW(arena, int, 1)};
-    return empty;
-}
-
-/* Takes the order of tasks of `other` if it costs less than `least`, which is then its cost. */
-static void take_if_better(MwArena *arena, MwPipelineSchedule *schedule,
-                           const MwPipelineSchedule *other, const MwStageTimes *times,
-                           MwTimeline *least)
-{
-    const MwTimeline *timeline = mw_timeline_new(arena, other, times);
-    if (timeline->cost > least->cost ||
-        (timeline->cost == least->cost && timeline->total >= least->total))
-        return;
-    *least = *timeline;
-    for (int i = 0; i < schedule->mesh_count; i++) {
-        MwMeshSchedule *mesh = &schedule->meshes[i];
-        mesh->task_count = other->meshes[i].task_count;
-        memcpy(mesh->tasks, other->meshes[i].tasks, sizeof *mesh->tasks * (size_t)mesh->task_count);
-    }
-}
 
 static void order_within(MwPipelineSchedule *schedule, const MwStageTimes *times, int limit,
                          void (*by_hand)(MwPipelineSchedule *schedule, const MwStageTimes *times))
 {
     MwArena *scratch = mw_arena_new();
-    MwTimeline least = {.cost = INFINITY, .total = INFINITY};
-    MwPipelineSchedule *tried = empty_like(scratch, schedule);
+    if (!times)
+        times = mw_stage_times_new_clocks(scratch, schedule->kind, schedule->mesh_count, 1);
+    MwTimeline least = mw_schedule_no_trial();
+    MwPipelineSchedule *tried = mw_schedule_new_like(scratch, schedule);
     by_hand(tried, times);
-    take_if_better(scratch, schedule, tried, times, &least);
+    mw_schedule_take_if_better(scratch, schedule, tried, times, &least);
     for (int bits = 0; bits < 16; bits++) {
-        Run run = {.schedule = empty_like(scratch, schedule),
-                   .times = times,
-                   .choices = {bits & 1, bits & 2, bits & 4, bits & 8},
-                   .limit = limit};
-        simulate(scratch, &run);
-        take_if_better(scratch, schedule, run.schedule, times, &least);
+        Rule rule = {{bits & 1, bits & 2, bits & 4, bits & 8}, limit};
+        MwPipelineSchedule *other = mw_schedule_new_like(scratch, schedule);
+        mw_run_all(scratch, other, times, advance, &rule);
+        mw_schedule_take_if_better(scratch, schedule, other, times, &least);
     }
     for (int i = 0; i < schedule->mesh_count; i++)
         mw_mesh_schedule_count(schedule, i);

@@ -2,6 +2,7 @@
 #include "schedule/generate.h"
 
 #include "schedule/order.h"
+#include "schedule/trial.h"
 
 #include <limits.h>
 
@@ -15,59 +16,25 @@ static const struct {
 #undef SCHEDULE
 };
 
-/* Number of tasks of one micro-batch in one chunk. */
-static int task_kinds(MwPipelineKind kind)
-{
-    int count = 0;
-    for (int task = 0; task < MW_TASK_KIND_COUNT; task++)
-        count += mw_pipeline_has_task(kind, (MwTaskKind)task);
-    return count;
-}
-
-void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh)
-{
-    MwMeshSchedule *order = &schedule->meshes[mesh];
-    int live = 0;
-    for (int i = 0; i < order->task_count; i++) {
-        live += order->tasks[i].kind == MW_TASK_FORWARD;
-        order->in_flight = (int)mw_max(order->in_flight, live);
-        live -= order->tasks[i].kind == MW_TASK_WEIGHT;
-    }
-    for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, mesh); c++)
-        order->slots[c] = mw_pipeline_slots(schedule, mesh, c, MW_TASK_FORWARD, MW_TASK_WEIGHT);
-}
-
 MwPipelineSchedule *mw_pipeline_schedule_timed(MwArena *arena, MwPipelineKind kind, int meshes,
                                                int micro_batches, int chunks,
                                                const MwStageTimes *times)
 {
     MW_ASSERT(meshes >= 1 && micro_batches >= 1 && chunks >= 1);
     MW_ASSERT(chunks <= mw_pipeline_most_chunks(kind));
-    MW_ASSERT(micro_batches <= INT_MAX / task_kinds(kind) / chunks / meshes);
-    const int tasks = micro_batches * task_kinds(kind);
-    MwPipelineSchedule *schedule = MW_NEW(arena, MwPipelineSchedule, 1);
-    *schedule = (MwPipelineSchedule){kind, meshes, micro_batches, chunks,
-                                     MW_NEW(arena, MwMeshSchedule, meshes)};
-    for (int i = 0; i < meshes; i++) {
-        const int held = mw_pipeline_mesh_chunks(schedule, i);
-        schedule->meshes[i].tasks = MW_NEW(arena, MwTask, tasks * held);
-        schedule->meshes[i].slots = MW_NEW(arena, int, held);
-    }
+    MW_ASSERT(micro_batches <= INT_MAX / MW_TASK_KIND_COUNT / chunks / meshes);
+    const MwPipelineSchedule sizes = {kind, meshes, micro_batches, chunks, NULL};
+    MwPipelineSchedule *schedule = mw_schedule_new_like(arena, &sizes);
     generators[kind].order(schedule, times);
     for (int i = 0; i < meshes; i++)
-        MW_ASSERT(schedule->meshes[i].task_count == tasks * mw_pipeline_mesh_chunks(schedule, i));
+        MW_ASSERT(schedule->meshes[i].task_count == mw_pipeline_mesh_tasks(schedule, i));
     return schedule;
 }
 
 MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
                                              int micro_batches, int chunks)
 {
-    MwArena *scratch = mw_arena_new();
-    const MwStageTimes *times = mw_stage_times_new_clocks(scratch, kind, meshes, chunks);
-    MwPipelineSchedule *schedule =
-        mw_pipeline_schedule_timed(arena, kind, meshes, micro_batches, chunks, times);
-    mw_arena_free(&scratch);
-    return schedule;
+    return mw_pipeline_schedule_timed(arena, kind, meshes, micro_batches, chunks, NULL);
 }
 
 int mw_pipeline_in_flight(MwPipelineKind kind, int meshes, int mesh, int micro_batches)

@@ -7,12 +7,14 @@
 
 /* The schedule of a kind, in `arena`, for any numbers from 1 on. `chunks` is at most
  * mw_pipeline_most_chunks. There are fewer than 2^31 tasks in all. The order of a timed schedule is
- * that of tasks that all take equally long, and transfers that take no time. */
+ * the published one, or, if there is none, that of tasks that all take equally long, and transfers
+ * that take no time. */
 MwPipelineSchedule *mw_pipeline_schedule_new(MwArena *arena, MwPipelineKind kind, int meshes,
                                              int micro_batches, int chunks);
 
 /* The same, where a timed schedule has the order for `times`, with an entry for each stage, in any
- * unit. */
+ * unit. By the order for some times no mesh needs more memory than the mesh that needs the most by
+ * the published one, if there is one. */
 MwPipelineSchedule *mw_pipeline_schedule_timed(MwArena *arena, MwPipelineKind kind, int meshes,
                                                int micro_batches, int chunks,
                                                const MwStageTimes *times);

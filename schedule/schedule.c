@@ -130,6 +130,14 @@ int mw_pipeline_stage_count(const MwPipelineSchedule *schedule)
     return mw_pipeline_stages(schedule->kind, schedule->mesh_count, schedule->chunks);
 }
 
+int mw_pipeline_mesh_tasks(const MwPipelineSchedule *schedule, int mesh)
+{
+    int kinds = 0;
+    for (int task = 0; task < MW_TASK_KIND_COUNT; task++)
+        kinds += mw_pipeline_has_task(schedule->kind, (MwTaskKind)task);
+    return kinds * schedule->micro_batches * mw_pipeline_mesh_chunks(schedule, mesh);
+}
+
 int mw_pipeline_most_held(void)
 {
     int most = 0;
@@ -165,4 +173,18 @@ int mw_pipeline_slots(const MwPipelineSchedule *schedule, int mesh, int chunk, M
         live -= order->tasks[i].kind == to;
     }
     return most;
+}
+
+void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh)
+{
+    MwMeshSchedule *order = &schedule->meshes[mesh];
+    int live = 0;
+    order->in_flight = 0;
+    for (int i = 0; i < order->task_count; i++) {
+        live += order->tasks[i].kind == MW_TASK_FORWARD;
+        order->in_flight = (int)mw_max(order->in_flight, live);
+        live -= order->tasks[i].kind == MW_TASK_WEIGHT;
+    }
+    for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, mesh); c++)
+        order->slots[c] = mw_pipeline_slots(schedule, mesh, c, MW_TASK_FORWARD, MW_TASK_WEIGHT);
 }

@@ -119,11 +119,17 @@ int mw_pipeline_stage(const MwPipelineSchedule *schedule, int mesh, int chunk);
 /* Number of chunks of a mesh of the schedule; and of stages of all meshes. */
 int mw_pipeline_mesh_chunks(const MwPipelineSchedule *schedule, int mesh);
 int mw_pipeline_stage_count(const MwPipelineSchedule *schedule);
+/* Number of tasks of a mesh of the schedule, whether they are there yet or not. */
+int mw_pipeline_mesh_tasks(const MwPipelineSchedule *schedule, int mesh);
 
 /* The most micro-batches that are at once between the beginning of their task of kind `from` and
  * the end of their task of kind `to` in a chunk of a mesh: the slots of a buffer that these two
  * tasks share. The schedule has both kinds, and `from` runs first. */
 int mw_pipeline_slots(const MwPipelineSchedule *schedule, int mesh, int chunk, MwTaskKind from,
                       MwTaskKind to);
+
+/* Sets the numbers of micro-batches in flight on a mesh from the order of its tasks, for schedules
+ * that split the backward. */
+void mw_mesh_schedule_count(MwPipelineSchedule *schedule, int mesh);
 
 #endif

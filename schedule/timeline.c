@@ -149,9 +149,10 @@ MwStageTimes *mw_stage_times_new_clocks(MwArena *arena, MwPipelineKind kind, int
     const int stages = mw_pipeline_stages(kind, meshes, chunks);
     MwStageTimes *times = MW_NEW(arena, MwStageTimes, stages);
     for (int s = 0; s < stages; s++) {
-        times[s].weight_share = 1;
+        const int parts = mw_pipeline_parts_of(kind, meshes, chunks, s);
+        times[s].memory.late = parts;
         for (int task = 0; task < MW_TASK_KIND_COUNT; task++)
-            times[s].task[task] = mw_pipeline_parts_of(kind, meshes, chunks, s);
+            times[s].task[task] = parts;
     }
     return times;
 }

@@ -11,16 +11,22 @@
 
 #include "schedule/schedule.h"
 
-/* The times of one stage for one micro-batch, and what timed schedules need beside them. */
+/* What one stage keeps, in any unit that all stages share; for the order of timed schedules. */
+typedef struct {
+    double kept;   /* all through the step */
+    double saved;  /* of each micro-batch, from its forward to its gradients of inputs */
+    double late;   /* of each micro-batch, from its forward to its gradients of weights */
+    double weight; /* of each micro-batch, from its gradients of inputs to those of weights */
+} MwStageMemory;
+
+/* The times of one stage for one micro-batch, and its memory. */
 typedef struct {
     double task[MW_TASK_KIND_COUNT];
     /* from the end of a forward to the arrival of its activations at the next stage */
     double to_next;
     /* from the end of a backward to the arrival of its gradients at the previous stage */
     double to_previous;
-    /* of what a micro-batch keeps from its forward to its backward, the share that it keeps until
-     * its gradients of weights; for the order of timed schedules */
-    double weight_share;
+    MwStageMemory memory;
 } MwStageTimes;
 
 typedef struct {

@@ -22,7 +22,9 @@
  *     v-min   1     1   0, 2 where 3 divides p     2 floor((p + 1) / 3) + 2   4(p - 1) + 1 or less
  *
  * The bubble is in units of time: that of 1f1b is 6(p - 1), and it has 2p chunks in flight. Where
- * the three kinds of tasks do not take equal time, v-half and v-min wait for each micro-batch anew.
+ * the three kinds of tasks do not take equal time, the blocks of v-half and v-min wait for each
+ * micro-batch anew: other orders are tried beside theirs (vee_timed.h). Those of zb-v, tried
+ * likewise, were better in none of 36 cases, of 4 to 8 meshes with F, B and W up to 1.4 apart.
  *
  * The order on each mesh follows from a simulation in which each mesh runs its forwards and
  * backwards in the order of the block, as soon as it can. While it waits, or may not have more in
@@ -34,10 +36,11 @@
  * With one chunk on each mesh there is no way up, and the order is that of zb-h1. */
 #include "schedule/order.h"
 
-enum {
-    CHUNKS = 2,
-    PERIOD = 6,
-};
+#include "schedule/run.h"
+#include "schedule/trial.h"
+#include "schedule/vee_timed.h"
+
+enum { PERIOD = 6 };
 
 /* A building block, and the most that a mesh has in flight, in chunks. */
 typedef struct {
@@ -45,106 +48,50 @@ typedef struct {
     bool ahead;
 } Vee;
 
-/* What a mesh has begun. */
+/* When a mesh begins forwards and backwards in the first block. */
 typedef struct {
-    int begun[MW_TASK_KIND_COUNT][CHUNKS];     /* micro-batches */
-    int64_t start[MW_TASK_KIND_COUNT][CHUNKS]; /* of forwards and backwards in the first block */
-    int64_t free_at;
-    int in_flight; /* in chunks */
-} MeshRun;
+    int64_t start[MW_TASK_KIND_COUNT][MW_RUN_CHUNKS];
+} Turns;
 
 typedef struct {
-    MwPipelineSchedule *schedule;
     Vee vee;
-    MeshRun *meshes;
-    /* [kind][stages * micro_batches] when the task ends; -1: it has not begun */
-    int64_t *ends[MW_TASK_KIND_COUNT];
-    int64_t now;
-} Run;
-
-/* ---- The tasks ---- */
-
-static int stage_of(const Run *run, int mesh, int chunk)
-{
-    return mw_pipeline_stage(run->schedule, mesh, chunk);
-}
-
-static int parts_of(const Run *run, int stage)
-{
-    const MwPipelineSchedule *s = run->schedule;
-    return mw_pipeline_parts_of(s->kind, s->mesh_count, s->chunks, stage);
-}
-
-static int64_t *end_of(const Run *run, MwTaskKind kind, int stage, int micro_batch)
-{
-    return &run->ends[kind][(int64_t)stage * run->schedule->micro_batches + micro_batch];
-}
-
-/* Whether the task has ended; there is none beyond the first and the last stage. */
-static bool has_ended(const Run *run, MwTaskKind kind, int stage, int micro_batch)
-{
-    if (stage < 0 || stage >= mw_pipeline_stage_count(run->schedule))
-        return true;
-    const int64_t end = *end_of(run, kind, stage, micro_batch);
-    return end >= 0 && end <= run->now;
-}
-
-/* The next task of a kind in a chunk. */
-static MwTask next_of(const Run *run, int mesh, MwTaskKind kind, int chunk)
-{
-    return (MwTask){kind, run->meshes[mesh].begun[kind][chunk], chunk};
-}
-
-/* Whether a mesh may begin its next task of a kind in a chunk now. */
-static bool is_ready(const Run *run, int mesh, MwTask task)
-{
-    const int stage = stage_of(run, mesh, task.chunk);
-    if (task.micro_batch == run->schedule->micro_batches)
-        return false;
-    switch (task.kind) {
-    case MW_TASK_FORWARD:
-        return has_ended(run, MW_TASK_FORWARD, stage - 1, task.micro_batch) &&
-               run->meshes[mesh].in_flight + parts_of(run, stage) <= run->vee.limit;
-    case MW_TASK_BACKWARD_INPUT:
-        return has_ended(run, MW_TASK_FORWARD, stage, task.micro_batch) &&
-               has_ended(run, MW_TASK_BACKWARD_INPUT, stage + 1, task.micro_batch);
-    case MW_TASK_WEIGHT:
-        return has_ended(run, MW_TASK_BACKWARD_INPUT, stage, task.micro_batch);
-    case MW_TASK_BACKWARD:
-    case MW_TASK_KIND_COUNT:
-        break;
-    }
-    MW_UNREACHABLE();
-}
-
-static void begin(Run *run, int mesh, MwTask task)
-{
-    MeshRun *on = &run->meshes[mesh];
-    const int stage = stage_of(run, mesh, task.chunk), parts = parts_of(run, stage);
-    mw_mesh_schedule_add(&run->schedule->meshes[mesh], task.kind, task.micro_batch, task.chunk);
-    on->begun[task.kind][task.chunk]++;
-    on->free_at = run->now + parts;
-    *end_of(run, task.kind, stage, task.micro_batch) = on->free_at;
-    if (task.kind == MW_TASK_FORWARD)
-        on->in_flight += parts;
-    if (task.kind == MW_TASK_WEIGHT)
-        on->in_flight -= parts;
-}
+    Turns *turns; /* [meshes] */
+} Block;
 
 /* ---- The order on a mesh ---- */
 
+/* Micro-batches that a chunk of a mesh has in flight. */
+static int in_flight(const MwScheduleRun *run, int mesh, int chunk)
+{
+    const MwMeshRun *on = &run->meshes[mesh];
+    return on->begun[MW_TASK_FORWARD][chunk] - on->begun[MW_TASK_WEIGHT][chunk];
+}
+
+/* Whether the limit allows the mesh another forward. */
+static bool has_room(const Block *block, const MwScheduleRun *run, int mesh)
+{
+    const MwPipelineSchedule *s = run->schedule;
+    const int chunks = mw_pipeline_mesh_chunks(s, mesh);
+    const int parts =
+        mw_pipeline_parts_of(s->kind, s->mesh_count, s->chunks, mw_pipeline_stage(s, mesh, 0));
+    int count = 1;
+    for (int c = 0; c < chunks; c++)
+        count += in_flight(run, mesh, c);
+    return count * parts <= block->vee.limit;
+}
+
 /* The forward or backward whose turn it is in the repeated block; after the last, a task of kind
  * MW_TASK_WEIGHT. */
-static MwTask in_turn(const Run *run, int mesh)
+static MwTask in_turn(const Block *block, const MwScheduleRun *run, int mesh)
 {
     static const MwTaskKind kinds[] = {MW_TASK_FORWARD, MW_TASK_BACKWARD_INPUT};
-    const MeshRun *on = &run->meshes[mesh];
     MwTask first = {MW_TASK_WEIGHT, 0, 0};
     int64_t earliest = INT64_MAX;
     for (int k = 0; k < MW_COUNT(kinds); k++) {
         for (int c = 0; c < mw_pipeline_mesh_chunks(run->schedule, mesh); c++) {
-            const MwTask task = next_of(run, mesh, kinds[k], c);
-            const int64_t start = on->start[task.kind][c] + (int64_t)PERIOD * task.micro_batch;
+            const MwTask task = mw_run_next(run, mesh, kinds[k], c);
+            const int64_t start =
+                block->turns[mesh].start[task.kind][c] + (int64_t)PERIOD * task.micro_batch;
             if (task.micro_batch == run->schedule->micro_batches || start >= earliest)
                 continue;
             earliest = start;
@@ -155,105 +102,79 @@ static MwTask in_turn(const Run *run, int mesh)
 }
 
 /* Micro-batches that chunk 1 of a mesh has in flight where chunk 0 fills the rest of the limit. */
-static int room_above(const Run *run, int mesh)
+static int room_above(const Block *block, const MwScheduleRun *run, int mesh)
 {
     const int last = run->schedule->mesh_count - 1;
-    return (int)mw_max(1, 1 + mesh * (run->vee.limit / CHUNKS - 1) / last);
+    return (int)mw_max(1, 1 + mesh * (block->vee.limit / MW_RUN_CHUNKS - 1) / last);
 }
 
 /* Whether a forward of chunk 0 may begin before its turn. */
-static bool may_run_ahead(const Run *run, int mesh)
+static bool may_run_ahead(const Block *block, const MwScheduleRun *run, int mesh)
 {
-    const MeshRun *on = &run->meshes[mesh];
-    return run->vee.ahead && mesh < run->schedule->mesh_count - 1 &&
-           on->begun[MW_TASK_FORWARD][0] - on->begun[MW_TASK_WEIGHT][0] + room_above(run, mesh) <
-               run->vee.limit &&
-           is_ready(run, mesh, next_of(run, mesh, MW_TASK_FORWARD, 0));
+    return block->vee.ahead && mesh < run->schedule->mesh_count - 1 &&
+           in_flight(run, mesh, 0) + room_above(block, run, mesh) < block->vee.limit &&
+           has_room(block, run, mesh) &&
+           mw_run_is_ready(run, mesh, mw_run_next(run, mesh, MW_TASK_FORWARD, 0));
 }
 
-/* The chunk whose next gradients of weights have waited longest; -1: none is there. */
-static int oldest_weight(const Run *run, int mesh)
+static void advance(void *context, MwScheduleRun *run, int mesh)
 {
-    int oldest = -1;
-    int64_t earliest = INT64_MAX;
-    for (int c = 0; c < mw_pipeline_mesh_chunks(run->schedule, mesh); c++) {
-        const MwTask task = next_of(run, mesh, MW_TASK_WEIGHT, c);
-        if (!is_ready(run, mesh, task))
-            continue;
-        const int64_t end =
-            *end_of(run, MW_TASK_BACKWARD_INPUT, stage_of(run, mesh, c), task.micro_batch);
-        if (end >= earliest)
-            continue;
-        earliest = end;
-        oldest = c;
-    }
-    return oldest;
-}
-
-/* Begins a task on a mesh that is free, if there is one to begin. */
-static void advance(Run *run, int mesh)
-{
-    const MwTask task = in_turn(run, mesh);
-    const int weight = oldest_weight(run, mesh);
-    if (task.kind != MW_TASK_WEIGHT && is_ready(run, mesh, task))
-        begin(run, mesh, task);
-    else if (may_run_ahead(run, mesh))
-        begin(run, mesh, next_of(run, mesh, MW_TASK_FORWARD, 0));
+    const Block *block = context;
+    const MwTask task = in_turn(block, run, mesh);
+    const int weight = mw_run_oldest_weight(run, mesh);
+    if (task.kind != MW_TASK_WEIGHT && mw_run_is_ready(run, mesh, task) &&
+        (task.kind != MW_TASK_FORWARD || has_room(block, run, mesh)))
+        mw_run_begin(run, mesh, task);
+    else if (may_run_ahead(block, run, mesh))
+        mw_run_begin(run, mesh, mw_run_next(run, mesh, MW_TASK_FORWARD, 0));
     else if (weight >= 0)
-        begin(run, mesh, next_of(run, mesh, MW_TASK_WEIGHT, weight));
+        mw_run_begin(run, mesh, mw_run_next(run, mesh, MW_TASK_WEIGHT, weight));
 }
 
 /* ---- All meshes ---- */
 
-static Run run_new(MwArena *arena, MwPipelineSchedule *schedule, Vee vee)
+static Block block_new(MwArena *arena, const MwPipelineSchedule *schedule, Vee vee)
 {
     const int64_t last = schedule->mesh_count - 1;
-    const int64_t results = (int64_t)mw_pipeline_stage_count(schedule) * schedule->micro_batches;
-    Run run = {schedule, vee, MW_NEW(arena, MeshRun, schedule->mesh_count)};
-    for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++) {
-        run.ends[kind] = MW_NEW(arena, int64_t, results);
-        for (int64_t i = 0; i < results; i++)
-            run.ends[kind][i] = -1;
-    }
+    Block block = {vee, MW_NEW(arena, Turns, schedule->mesh_count)};
     for (int64_t i = 0; i <= last; i++) {
         const int64_t down = vee.down * i, up = vee.up * (last - i);
         const int64_t turned = vee.down * last + 1, back = turned + vee.up * last + 1 + vee.pause;
-        MeshRun *on = &run.meshes[i];
+        Turns *on = &block.turns[i];
         on->start[MW_TASK_FORWARD][0] = down;
         on->start[MW_TASK_FORWARD][1] = turned + up;
         on->start[MW_TASK_BACKWARD_INPUT][i < last] = back + down;
         on->start[MW_TASK_BACKWARD_INPUT][i == last] = back + vee.down * last + 1 + up;
     }
-    return run;
+    return block;
 }
 
-/* The next time at which a mesh becomes free; -1: none is busy. */
-static int64_t next_time(const Run *run)
+/* Adds the order of the block, repeated. */
+static void order_by_block(MwPipelineSchedule *schedule, Vee vee)
 {
-    int64_t next = -1;
-    for (int i = 0; i < run->schedule->mesh_count; i++)
-        if (run->meshes[i].free_at > run->now && (next < 0 || run->meshes[i].free_at < next))
-            next = run->meshes[i].free_at;
-    return next;
-}
-
-static void add_all(MwPipelineSchedule *schedule, const MwStageTimes *times, Vee vee)
-{
-    if (schedule->chunks == 1) {
-        mw_pipeline_order_zb_h1(schedule, times);
-        return;
-    }
     MwArena *scratch = mw_arena_new();
-    Run run = run_new(scratch, schedule, vee);
-    while (run.now >= 0) {
-        for (int i = 0; i < schedule->mesh_count; i++)
-            if (run.meshes[i].free_at <= run.now)
-                advance(&run, i);
-        run.now = next_time(&run);
-    }
+    Block block = block_new(scratch, schedule, vee);
+    const MwStageTimes *clocks =
+        mw_stage_times_new_clocks(scratch, schedule->kind, schedule->mesh_count, schedule->chunks);
+    mw_run_all(scratch, schedule, clocks, advance, &block);
     for (int i = 0; i < schedule->mesh_count; i++)
         mw_mesh_schedule_count(schedule, i);
     mw_arena_free(&scratch);
+}
+
+static void order(MwPipelineSchedule *schedule, const MwStageTimes *times, Vee vee)
+{
+    if (schedule->chunks == 1) {
+        mw_pipeline_order_zb_h1(schedule, times);
+    } else if (!times || !mw_pipeline_info(schedule->kind)->timed) {
+        order_by_block(schedule, vee);
+    } else {
+        MwArena *scratch = mw_arena_new();
+        MwPipelineSchedule *published = mw_schedule_new_like(scratch, schedule);
+        order_by_block(published, vee);
+        mw_pipeline_order_vee_timed(schedule, published, times);
+        mw_arena_free(&scratch);
+    }
 }
 
 /* ---- The schedules ---- */
@@ -274,14 +195,14 @@ static Vee vee_v_min(int meshes)
     return (Vee){.down = 1,
                  .up = 1,
                  .pause = meshes % 3 ? 0 : 2,
-                 .limit = CHUNKS * ((meshes + 1) / 3) + CHUNKS};
+                 .limit = MW_RUN_CHUNKS * ((meshes + 1) / 3) + MW_RUN_CHUNKS};
 }
 
 /* Defines both functions of a generator (order.h). */
 #define VEE(name)                                                                                  \
     void mw_pipeline_order_##name(MwPipelineSchedule *schedule, const MwStageTimes *times)         \
     {                                                                                              \
-        add_all(schedule, times, vee_##name(schedule->mesh_count));                                \
+        order(schedule, times, vee_##name(schedule->mesh_count));                                  \
     }                                                                                              \
     int64_t mw_pipeline_in_flight_##name(int meshes, int mesh, int micro_batches)                  \
     {                                                                                              \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/plan/live_ranges.h"
 
+#include "ir/invariant.h"
+
 #include <string.h>
 
 int mw_live_made_at(const MwLiveRanges *live, MwValueId root)
@@ -157,6 +159,22 @@ static void note_readers_at_once(MwLiveRanges *live)
     }
 }
 
+/* Fills is_invariant. A unit that makes something else writes all its results for each. */
+static void find_invariant(MwLiveRanges *live)
+{
+    const MwGraph *graph = live->legal->graph;
+    const bool *is_invariant = mw_find_invariant(graph->arena, graph);
+    bool *differs = MW_NEW(graph->arena, bool, live->units->units.count);
+    live->is_invariant = MW_NEW(graph->arena, bool, graph->values.count);
+    for (int n = 0; n < graph->nodes.count; n++)
+        for (int k = 0; k < graph->nodes.at[n].result_count && live->units->unit_of[n] >= 0; k++)
+            differs[live->units->unit_of[n]] |= !is_invariant[graph->nodes.at[n].first_result + k];
+    for (int v = 0; v < graph->values.count; v++) {
+        const int unit = live->units->unit_of[graph->values.at[v].node.index];
+        live->is_invariant[v] = is_invariant[v] && (unit < 0 || !differs[unit]);
+    }
+}
+
 MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const MwOrder *order,
                             const MwFlight *flight)
 {
@@ -166,6 +184,7 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
     memset(live.last_use, -1, sizeof(int32_t) * (size_t)graph->values.count);
     live.outlives = MW_NEW(graph->arena, bool, graph->values.count);
     live.is_moving = MW_NEW(graph->arena, bool, graph->values.count);
+    find_invariant(&live);
     const int32_t *first_use = first_uses(graph->arena, &live);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = mw_legal_at(legal, n);

@@ -16,6 +16,8 @@ typedef struct {
     int32_t *last_use; /* [values] position of the last unit that reads a root; -1: none */
     bool *outlives;    /* [values] a root is needed after that unit, too */
     bool *is_moving;   /* [values] a root that is sent or received */
+    /* [values] a root that is the same for all micro-batches, and what its unit makes beside it */
+    bool *is_invariant;
 } MwLiveRanges;
 
 /* Finds the live ranges of all stored values; the result is in the arena of the graph. */

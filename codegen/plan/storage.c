@@ -65,7 +65,8 @@ static bool spans_tasks(const Storage *s, MwValueId root, int *slots)
                (live->flight->shares_update && waits_for_receive(s, root));
     if (!live->is_moving[root.index] && (live->flight->is_sequential || from == to))
         return false;
-    if (to != MW_PHASE_UPDATE)
+    const bool is_same = live->is_invariant[root.index] && !live->is_moving[root.index];
+    if (to != MW_PHASE_UPDATE && !is_same)
         *slots = (int)mw_min(live->flight->slots[from][to] + live->is_moving[root.index],
                              live->flight->micro_batches);
     return true;

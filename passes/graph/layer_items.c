@@ -9,8 +9,8 @@
  * operators, can be computed again where it is used: a mask, a cast of a weight. A value that
  * depends on both, or comes from a contraction, or is pinned to a stage, crosses.
  *
- * A loop (ir/loops.h) is one item. Between two operators that compute there may be some that do
- * not. The cut between them is at
+ * A loop (ir/loops.h) is one item, and so is an operator that looks rows up in a large table.
+ * Between two operators that compute there may be some that do not. The cut between them is at
  * the border of a segment if there is one, else where the fewest bytes cross. */
 #include "passes/graph/layer_items.h"
 
@@ -29,6 +29,7 @@ typedef struct {
     double *flops;             /* [nodes] */
     int64_t *crossing_bytes;   /* [nodes + 1] bytes that cross a cut before the node */
     int *stage;                /* [nodes] stage that a result is pinned to; -1: none */
+    bool *is_table;            /* [nodes] as of MwLayerItems */
     MwLayerRepeats repeats;
     MwLoops loops;
 } ItemFacts;
@@ -133,6 +134,42 @@ static void find_flops(ItemFacts *facts)
     }
 }
 
+/* ---- Tables ---- */
+
+/* Elements of the table of weights that the node looks rows up in, outside of what repeats; 0: it
+ * is no such node. from: [values] as of sources_of */
+static double table_elements(const ItemFacts *facts, const unsigned *from, int n)
+{
+    const MwNode *node = &facts->graph->nodes.at[n];
+    if (node->op != MW_OP_EMBEDDING || !mw_layer_has_node(node) || facts->loops.of_node[n] >= 0 ||
+        part_of(facts, n).repeat >= 0 || from[node->operands[1].index] != FROM_WEIGHTS)
+        return 0;
+    return (double)mw_tensor_elements(mw_value_tensor(facts->graph, node->operands[1]));
+}
+
+/* Fills is_table. The weights of a layer are those besides tables, per unit of work. */
+static void find_tables(ItemFacts *facts)
+{
+    const MwGraph *graph = facts->graph;
+    unsigned *from = MW_NEW(facts->arena, unsigned, graph->values.count);
+    double others = 0, flops = 0;
+    facts->is_table = MW_NEW(facts->arena, bool, graph->nodes.count);
+    for (int n = 0; n < graph->nodes.count; n++) {
+        const MwNode *node = &graph->nodes.at[n];
+        for (int v = node->first_result; v < node->first_result + node->result_count; v++)
+            from[v] = sources_of(node, from);
+        flops += facts->flops[n];
+        others -= table_elements(facts, from, n);
+        if (node->op == MW_OP_WEIGHT)
+            others +=
+                (double)mw_tensor_elements(mw_value_tensor(graph, (MwValueId){node->first_result}));
+    }
+    for (int n = 0; n < graph->nodes.count && flops > 0; n++) {
+        const double elements = table_elements(facts, from, n);
+        facts->is_table[n] = elements > 0 && elements > others * facts->repeats.unit / flops;
+    }
+}
+
 /* Begins an item whose first node is `n`. `computing` is the operator of the item that computes;
  * the item has its stage. */
 static void begin_item(MwLayerItems *items, int n, const ItemFacts *facts, int computing)
@@ -141,6 +178,7 @@ static void begin_item(MwLayerItems *items, int n, const ItemFacts *facts, int c
     items->begin[i] = i == 0 ? 0 : n;
     items->border_bytes[i] = i == 0 ? 0 : facts->crossing_bytes[n];
     items->group[i] = facts->stage[computing];
+    items->is_table[i] = facts->is_table[computing];
     items->segment[i] = items->segment_count;
 }
 
@@ -201,6 +239,7 @@ static MwLayerItems new_items(MwArena *arena, int most)
                           .border_bytes = MW_NEW(arena, int64_t, most),
                           .group = MW_NEW(arena, int, most),
                           .begin = MW_NEW(arena, int, most),
+                          .is_table = MW_NEW(arena, bool, most),
                           .segment = MW_NEW(arena, int, most)};
 }
 
@@ -220,11 +259,13 @@ MwLayerItems mw_layer_items(MwArena *arena, const MwGraph *graph, int devices)
     find_crossing_bytes(&facts);
     find_flops(&facts);
     facts.repeats = mw_layer_repeats(arena, graph, facts.flops, devices);
+    find_tables(&facts);
     MwLayerItems items = new_items(arena, graph->nodes.count + 1);
     int last = -1;
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        if (!mw_layer_has_node(node) || (facts.flops[n] == 0 && facts.stage[n] < 0))
+        if (!mw_layer_has_node(node) ||
+            (facts.flops[n] == 0 && facts.stage[n] < 0 && !facts.is_table[n]))
             continue;
         if (last >= 0 && is_inside_loop(&facts, n)) {
             join_item(&items, &facts, n);

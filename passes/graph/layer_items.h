@@ -18,6 +18,9 @@ typedef struct {
     int64_t *work, *border_bytes;
     int *group;
     int *begin; /* [count] index of the first node; 0 for item 0 */
+    /* [count] looks rows up in a table that is larger than the weights of a layer; such an
+     * operator is an item even if it computes nothing */
+    bool *is_table;
     /* [count] ascending from 0; a segment is a part of the model (layer_repeats.h), or what stands
      * between two parts */
     int *segment;

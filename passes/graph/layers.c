@@ -14,11 +14,14 @@
  * 1. Each segment of the model (one or some iterations of a repeat, or what stands between
  *    repeats) is cut into sections of about a unit of work, which layer_repeats.c finds: usually
  *    the work of an iteration. So an iteration is one section, and identical iterations stay
- *    identical. A segment lighter than half a unit (an embedding) is no reason for a layer; a
- *    heavier one (the product with a large vocabulary) is a layer of its own, because no pipeline
- *    could be balanced if it shared one. A section has at least half a unit of work: in a smaller
- *    one recomputation would save nothing. If the user wants more layers than that, the unit
- *    shrinks until there are enough sections.
+ *    identical. A segment lighter than half a unit (an embedding) is no reason for a layer, unless
+ *    it has a table that is larger than the weights of a layer: the memory of such a table, and
+ *    the time of the product with it at the end of a pipeline that comes back to the first mesh,
+ *    may leave no room for other layers beside it. A heavier segment (the product with a large
+ *    vocabulary) is a layer of its own, because no pipeline could be balanced if it shared one. A
+ *    section without such a table has at least half a unit of work: in a smaller one recomputation
+ *    would save nothing. If the user wants more layers than that, the unit shrinks until there are
+ *    enough sections.
  * 2. Sections are joined to layers. The default number of layers is the number of sections with
  *    at least half a unit, but no less than the number of stages that the user wants. The user may
  *    want no more than MW_TUNED_WANTED_LAYERS: the tables of passes/stages/ and solver/stages/ have
@@ -85,11 +88,19 @@ static int count_half_units(const Clusterer *c, int segment, int64_t unit)
     return count;
 }
 
+static bool has_table(const Clusterer *c, int segment)
+{
+    bool found = false;
+    for (int i = c->segment_begin[segment]; i < c->segment_begin[segment + 1]; i++)
+        found |= c->items.is_table[i];
+    return found;
+}
+
 /* Returns the number of layers of about `unit` work that the segment makes; may be 0. */
 static int segment_layers(const Clusterer *c, int segment, int64_t unit)
 {
     int64_t units = (2 * segment_work(c, segment) + unit) / (2 * unit);
-    return (int)mw_min(units, count_half_units(c, segment, unit));
+    return (int)mw_max(mw_min(units, count_half_units(c, segment, unit)), has_table(c, segment));
 }
 
 /* The number of layers if the user does not give one. */

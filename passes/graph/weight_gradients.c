@@ -6,8 +6,9 @@
  * Out: if it does, gradients of weights and their accumulation run in the phase backward_weight:
  *      the last operator before the sum over micro-batches that is more than element-wise (a
  *      product, a reduction, a scatter), and element-wise operators and changes of shape around
- *      it that have no other use. Nodes that gradients of activations depend on stay in the
- *      backward, on the first stage too; so does what runs in a loop. */
+ *      it that have no other use in their layer. Nodes that gradients of activations depend on
+ *      stay in the backward, on the first stage too: where all of a backward is element-wise,
+ *      what goes from layer to layer. So does what runs in a loop. */
 #include "ir/loops.h"
 #include "passes/pass.h"
 
@@ -25,14 +26,17 @@ static bool is_element_wise(const MwNode *node)
     return lowering == MW_LOWER_MAP || lowering == MW_LOWER_VIEW || lowering == MW_LOWER_MOVE;
 }
 
-/* The role of a node for one of its users, which has role `role`. */
-static GradientRole role_for(const MwNode *user, GradientRole role)
+/* The role of a node for one of its users, which has role `role`. A stage may end between any two
+ * layers, and the earlier one waits for the gradient that the later one sends. */
+static GradientRole role_for(const MwNode *maker, const MwNode *user, GradientRole role)
 {
     if (user->phase == MW_PHASE_UPDATE)
         return ROLE_SUMMED;
     if (user->phase != MW_PHASE_BACKWARD || role == ROLE_OTHER)
         return ROLE_OTHER;
-    return role == ROLE_SUMMED && is_element_wise(user) ? ROLE_SUMMED : ROLE_OPERAND;
+    if (role == ROLE_SUMMED && is_element_wise(user))
+        return ROLE_SUMMED;
+    return maker->origin.layer == user->origin.layer ? ROLE_OPERAND : ROLE_OTHER;
 }
 
 /* Finds the role of each node from its users: it has a role other than ROLE_OTHER only if all
@@ -53,7 +57,7 @@ static void find_roles(const MwGraph *graph, GradientRole *role)
             role[n] = ROLE_OTHER;
         for (int k = 0; k < node->operand_count; k++) {
             int maker = mw_value(graph, node->operands[k])->node.index;
-            GradientRole wanted = role_for(node, role[n]);
+            GradientRole wanted = role_for(&graph->nodes.at[maker], node, role[n]);
             is_used[maker] = true;
             if (role[maker] == ROLE_OTHER || wanted == ROLE_OTHER)
                 role[maker] = ROLE_OTHER;

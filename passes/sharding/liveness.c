@@ -10,6 +10,7 @@
  * in the same phase and loop, in a kernel of the kind that element-wise work is fused into. */
 #include "passes/sharding/liveness.h"
 
+#include "ir/invariant.h"
 #include "ir/loops.h"
 
 typedef struct {
@@ -17,11 +18,12 @@ typedef struct {
     MwLoops loops;
     const MwFlight *flight; /* NULL: one micro-batch after another */
     MwLife *lives;
-    MwPhase *last_phase; /* [values] of the last use so far */
-    bool *is_kept;       /* [nodes] an identity of the backward that the update takes */
-    bool *is_moving;     /* [values] sent or received */
-    int *uses;           /* [values] operand slots, outputs, assignments */
-    int *fusable_uses;   /* [values] uses in its phase by nodes that fuse their operands */
+    MwPhase *last_phase;      /* [values] of the last use so far */
+    const bool *is_invariant; /* [values] the same for all micro-batches */
+    bool *is_kept;            /* [nodes] an identity of the backward that the update takes */
+    bool *is_moving;          /* [values] sent or received */
+    int *uses;                /* [values] operand slots, outputs, assignments */
+    int *fusable_uses;        /* [values] uses in its phase by nodes that fuse their operands */
 } LivenessWalk;
 
 static bool is_view(const LivenessWalk *walk, const MwNode *node)
@@ -189,7 +191,8 @@ static void set_slots(const LivenessWalk *walk, int value)
     const bool waits = flight && !is_stored &&
                        (moves || (from != MW_PHASE_UPDATE && !flight->is_sequential && from != to));
     int slots = 1;
-    if (waits && from != MW_PHASE_UPDATE && to != MW_PHASE_UPDATE)
+    const bool is_same = walk->is_invariant[value] && !moves;
+    if (waits && from != MW_PHASE_UPDATE && to != MW_PHASE_UPDATE && !is_same)
         slots = (int)mw_min(flight->slots[from][to] + moves, flight->micro_batches);
     life->copy_slots = waits && life->storage == MW_STORE_VIEW ? slots : 0;
     life->spans_tasks = waits && life->storage == MW_STORE_OWN;
@@ -203,6 +206,7 @@ static void set_slots(const LivenessWalk *walk, int value)
 MwLife *mw_liveness(MwArena *arena, const MwGraph *graph, const MwFlight *flight)
 {
     LivenessWalk walk = {.graph = graph,
+                         .is_invariant = mw_find_invariant(arena, graph),
                          .loops = mw_loops(arena, graph),
                          .flight = flight,
                          .lives = MW_NEW(arena, MwLife, graph->values.count),

@@ -74,13 +74,7 @@ static double boundary_s(const MwStageModel *model, const MwLayoutStage *from,
     return time_s;
 }
 
-static double weight_share(const MwStageCost *cost)
-{
-    const double whole = cost->saved_bytes + cost->late_bytes;
-    return whole > 0 ? (cost->late_bytes + cost->weight_bytes) / whole : 1;
-}
-
-/* The times of the tasks of stage `s` and of its transfers to both neighbours. */
+/* The times of the tasks of stage `s` and of its transfers to both neighbours, and its memory. */
 static MwStageTimes times_of(const MwStageModel *model, const MwStageLayout *layout, int s)
 {
     const MwLayoutStage *stage = &layout->stages[s];
@@ -89,7 +83,8 @@ static MwStageTimes times_of(const MwStageModel *model, const MwStageLayout *lay
     times.task[MW_TASK_BACKWARD] = stage->cost.backward_s + stage->cost.weight_s;
     times.task[MW_TASK_BACKWARD_INPUT] = stage->cost.backward_s;
     times.task[MW_TASK_WEIGHT] = stage->cost.weight_s;
-    times.weight_share = weight_share(&stage->cost);
+    times.memory = (MwStageMemory){stage->cost.kept_bytes, stage->cost.saved_bytes,
+                                   stage->cost.late_bytes, stage->cost.weight_bytes};
     if (s + 1 < layout->stage_count)
         times.to_next = boundary_s(model, stage, stage + 1, MW_PHASE_FORWARD);
     if (s > 0)

@@ -183,20 +183,30 @@ static MwVeeCut bound_cut(const VeeSearch *v)
     return mw_vee_cut(v->arena, &problem);
 }
 
-/* Solves the problem for a logical mesh and keeps the layout, or why there is none, if that is
- * better than what there is. */
-static void solve(VeeSearch *v, const MwMeshShape *mesh)
+/* Keeps the layout of the answer to a problem, or why there is none, if that is better than what
+ * there is. */
+static void solve_problem(VeeSearch *v, const MwVeeProblem *problem)
 {
-    v->mesh = mesh;
-    v->costs = MW_NEW(v->arena, VeeCosts, v->query->model->class_count);
-    const MwVeeProblem problem = problem_of(v);
-    const MwVeeCut cut = mw_vee_cut(v->arena, &problem);
+    const MwVeeCut cut = mw_vee_cut(v->arena, problem);
     MwStageChoiceAnswer answer = {.reason = cut.reason, .needed_bytes = (double)cut.needed_bytes};
     if (cut.reason == MW_STAGES_POSSIBLE)
         answer.layout = layout_of(v, &cut);
     answer.left_out_s = v->best.left_out_s;
     if (mw_stage_choice_is_better(&answer, &v->best))
         v->best = answer;
+}
+
+/* Solves the problem for a logical mesh. Of cuts that take as long, the one with the evenest stages
+ * is usually the best, but not always: the timeline decides between it and another. */
+static void solve(VeeSearch *v, const MwMeshShape *mesh)
+{
+    v->mesh = mesh;
+    v->costs = MW_NEW(v->arena, VeeCosts, v->query->model->class_count);
+    MwVeeProblem problem = problem_of(v);
+    solve_problem(v, &problem);
+    problem.is_evenest = true;
+    if (v->best.reason == MW_STAGES_POSSIBLE)
+        solve_problem(v, &problem);
 }
 
 MwStageChoiceAnswer mw_stage_choice_vee(MwArena *arena, const MwStageChoiceQuery *query,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Follows two steps of the schedule without data, activity by activity: what is read must have been
- * written, for the same micro-batch, and nothing that lies over it may have been written since. So
- * no two buffers that hold something needed overlap; no lifetime is taken from the plan.
+ * written, for the same micro-batch unless it is the same for all, and nothing that lies over it
+ * may have been written since. So no two buffers that hold something needed overlap; no lifetime is
+ * taken from the plan.
  *
  * Buffers that the activities treat alike share their fate, so that one of each class is followed:
  * there are few classes, however many buffers and micro-batches. */
 #include "runtime/check/effects.h"
 #include "runtime/check/rules.h"
+#include "runtime/plan/invariant.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +28,10 @@ typedef struct {
 typedef struct {
     const MwCheck *check;
     const MwEffects *effects;
-    int *ran;    /* [activities] the last time of each; 0: never */
-    Slot *slots; /* of one buffer */
-    int time;    /* of the activity that runs, 1 first */
+    const bool *is_invariant; /* [buffers] */
+    int *ran;                 /* [activities] the last time of each; 0: never */
+    Slot *slots;              /* of one buffer */
+    int time;                 /* of the activity that runs, 1 first */
     int buffer;
     bool failed;
 } Follow;
@@ -47,15 +50,17 @@ static int compare_kinds(const void *a, const void *b)
     return keys ? keys : ((const Kind *)a)->buffer - ((const Kind *)b)->buffer;
 }
 
-static Kind kind_of(const MwCheck *check, const MwEffects *effects, int buffer)
+static Kind kind_of(const MwCheck *check, const MwEffects *effects, const bool *is_invariant,
+                    int buffer)
 {
     const MwPlanBuffer *of = &check->mesh->buffers[buffer];
-    const size_t bytes = sizeof of->slots + 1 + (size_t)effects->activity_count;
+    const size_t bytes = sizeof of->slots + 2 + (size_t)effects->activity_count;
     Kind kind = {mw_arena_alloc(check->arena, bytes), bytes, buffer};
     unsigned char *at = kind.key;
     memcpy(at, &of->slots, sizeof of->slots);
     at += sizeof of->slots;
     *at++ = of->persistent;
+    *at++ = is_invariant[buffer];
     for (int a = 0; a < effects->activity_count; a++) {
         const MwEffect *effect = &effects->effects[a][buffer];
         *at++ = (unsigned char)((effect->reader > 0) | effect->writes << 1 |
@@ -96,8 +101,8 @@ static void check_read(Follow *follow, const MwEffect *effect, const Slot *slot,
         mw_check_overwritten(follow->check, follow->effects, effect->reader, culprit);
         return;
     }
-    if (!buffer->persistent && micro_batch >= 0 && slot->micro_batch >= 0 &&
-        slot->micro_batch != micro_batch) {
+    if (!buffer->persistent && !follow->is_invariant[follow->buffer] && micro_batch >= 0 &&
+        slot->micro_batch >= 0 && slot->micro_batch != micro_batch) {
         mw_check_place_error(follow->check, place,
                              "reads buffer %d '%s' of micro-batch %d, where that of micro-batch %d "
                              "is: it has %d slot%s",
@@ -138,10 +143,12 @@ static void follow_step(Follow *follow)
     follow_activity(follow, mesh->program_count + MW_ACTIVITY_END, -1);
 }
 
-static void follow_buffer(const MwCheck *check, const MwEffects *effects, int buffer)
+static void follow_buffer(const MwCheck *check, const MwEffects *effects, const bool *is_invariant,
+                          int buffer)
 {
     Follow follow = {.check = check,
                      .effects = effects,
+                     .is_invariant = is_invariant,
                      .ran = MW_NEW(check->arena, int, effects->activity_count),
                      .slots = MW_NEW(check->arena, Slot, slot_count(check, buffer)),
                      .buffer = buffer};
@@ -154,11 +161,12 @@ void mw_check_schedule(const MwCheck *check)
 {
     const int count = check->mesh->buffer_count;
     const MwEffects effects = mw_check_effects(check);
+    const bool *is_invariant = mw_plan_find_invariant(check->arena, check->mesh);
     Kind *kinds = MW_NEW(check->arena, Kind, count);
     for (int b = 0; b < count; b++)
-        kinds[b] = kind_of(check, &effects, b);
+        kinds[b] = kind_of(check, &effects, is_invariant, b);
     qsort(kinds, (size_t)count, sizeof *kinds, compare_kinds);
     for (int i = 0; i < count; i++)
         if (i == 0 || compare_keys(&kinds[i - 1], &kinds[i]) != 0)
-            follow_buffer(check, &effects, kinds[i].buffer);
+            follow_buffer(check, &effects, is_invariant, kinds[i].buffer);
 }

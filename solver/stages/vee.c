@@ -6,7 +6,8 @@
  *     (0, 0, layer_count)
  *     (i + 1, a', b')  if (i, a, b) and mesh i can run [a, a') and [b', b)
  *
- * The last mesh runs what is left. The least T follows by bisection.
+ * The last mesh runs what is left. The least T follows by bisection. Of the cuts within it, one is
+ * taken with the least sum of the differences of the two stages of each mesh, if that is wanted.
  *
  * Fewer layers take no longer, so that for each a the least b is enough as long as no stage is left
  * without a layer. All b are kept where there are few layers, else the least KEPT. */
@@ -48,6 +49,8 @@ typedef struct {
     /* [meshes][layer_count + 1][layer_count + 1] by a and b: the index of the (a, b) that it comes
      * from; -1: not reached */
     int *reach;
+    int64_t *uneven; /* as reach: the sum of the differences of the stages of the meshes before */
+    bool is_evenest; /* the least of these is wanted, and not just any cut */
 } VeeRun;
 
 /* How a mesh runs its stages. */
@@ -236,6 +239,19 @@ static int *reach_of(const VeeRun *run, int mesh, int a, int b)
     return &run->reach[mesh * size * size + index_of(run, a, b)];
 }
 
+/* Reaches [end, begin) after mesh `mesh`, which had [a, b), unless it is reached with less. */
+static void reach_by(VeeRun *run, int mesh, int a, int b, int end, int begin, const VeePair *pair)
+{
+    int *reach = reach_of(run, mesh + 1, end, begin);
+    const int64_t difference = pair->first->cost.time - pair->second->cost.time;
+    const int64_t uneven =
+        add(run->uneven[reach_of(run, mesh, a, b) - run->reach], llabs(difference));
+    if (*reach >= 0 && uneven >= run->uneven[reach - run->reach])
+        return;
+    *reach = index_of(run, a, b);
+    run->uneven[reach - run->reach] = uneven;
+}
+
 /* Whether as many smaller b are reached as are kept. */
 static bool is_superfluous(const VeeRun *run, int mesh, int a, int b)
 {
@@ -255,14 +271,14 @@ static void extend(VeeRun *run, int mesh, int a, int b, int end)
     const VeeInterval first = ways_of(run, a, end);
     for (int begin = b - 1; begin - end >= left && first.count > 0; begin--) {
         const VeeInterval second = ways_of(run, begin, b);
-        int *reach = reach_of(run, mesh + 1, end, begin);
+        const int *reach = reach_of(run, mesh + 1, end, begin);
         VeePair pair;
         if (second.count > 0 && is_too_slow(run, &first, &second))
             return;
-        if (second.count > 0 && may_begin(run, other, begin) && *reach < 0 &&
+        if (second.count > 0 && may_begin(run, other, begin) && (*reach < 0 || run->is_evenest) &&
             !is_superfluous(run, mesh + 1, end, begin) &&
             find_pair(run, mesh, &first, &second, &pair))
-            *reach = index_of(run, a, b);
+            reach_by(run, mesh, a, b, end, begin, &pair);
     }
 }
 
@@ -283,6 +299,8 @@ static int find_cut(VeeRun *run)
 {
     const int meshes = run->problem->meshes, layers = run->problem->layer_count;
     const int size = (layers + 1) * (layers + 1);
+    int best = -1;
+    int64_t least = INT64_MAX;
     for (int i = 0; i < meshes * size; i++)
         run->reach[i] = -1;
     *reach_of(run, 0, 0, layers) = 0;
@@ -297,10 +315,15 @@ static int find_cut(VeeRun *run)
                 }
                 const VeeInterval middle = ways_of(run, a, b);
                 VeePair pair;
-                if (find_pair(run, mesh, &middle, NULL, &pair))
-                    return index_of(run, a, b);
+                const int64_t uneven = run->uneven[reach_of(run, mesh, a, b) - run->reach];
+                if (uneven >= least || !find_pair(run, mesh, &middle, NULL, &pair))
+                    continue;
+                best = index_of(run, a, b);
+                least = uneven;
+                if (!run->is_evenest)
+                    return best;
             }
-    return -1;
+    return best;
 }
 
 /* Reads the cut whose last mesh runs `left`. Returns the time of the mesh that takes longest. */
@@ -376,7 +399,9 @@ MwVeeCut mw_vee_cut(MwArena *arena, const MwVeeProblem *problem)
                   .most_time = problem->time_below > 0 ? problem->time_below - 1 : INT64_MAX - 1,
                   .memory_bytes = problem->memory_bytes,
                   .limits = MW_NEW(scratch, VeeLimits, stages + 1),
-                  .reach = MW_NEW(scratch, int, problem->meshes *(layers + 1) * (layers + 1))};
+                  .reach = MW_NEW(scratch, int, problem->meshes *(layers + 1) * (layers + 1)),
+                  .uneven =
+                      MW_NEW(scratch, int64_t, problem->meshes * (layers + 1) * (layers + 1))};
     const bool are_pins_met = set_limits(&run, problem->layer_stage);
     int last = are_pins_met ? find_cut(&run) : -1;
     if (last >= 0) {
@@ -392,6 +417,10 @@ MwVeeCut mw_vee_cut(MwArena *arena, const MwVeeProblem *problem)
             else
                 least = run.most_time;
         }
+        run.most_time = cut.time;
+        run.is_evenest = problem->is_evenest;
+        if (run.is_evenest)
+            cut.time = read_cut(&run, find_cut(&run), &cut);
     } else if (problem->needs_no_reason) {
         cut.reason = MW_STAGES_TOTAL;
     } else {

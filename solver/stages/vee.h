@@ -49,6 +49,9 @@ typedef struct {
     bool needs_no_reason;    /* why there is no cut is not asked for */
     double uneven;           /* 0 to 1, as above */
     double gap;              /* the time may be above the least by so much of it */
+    /* of all cuts within it, one is wanted with the least sum of the differences of the stages of
+     * each mesh, and not just any */
+    bool is_evenest;
     const int *layer_stage;  /* [layer_count] stage of each layer; -1: free. NULL: all free */
     const MwVeeSlots *slots; /* [meshes] */
     /* Answers for layers [begin, end); asked once for each. The answer lives as long as the problem

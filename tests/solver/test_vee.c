@@ -250,6 +250,42 @@ START_TEST(pins_are_met)
 }
 END_TEST
 
+/* The sum of the differences of the two stages of each mesh. */
+static int64_t unevenness(const Case *c, const MwVeeCut *cut)
+{
+    const int stages = 2 * c->problem.meshes - 1;
+    int64_t sum = 0;
+    for (int i = 0; i < c->problem.meshes - 1; i++) {
+        const int other = stages - 1 - i;
+        const int64_t first = c->sums[cut->begin[i]][cut->begin[i + 1]][cut->candidate[i]].time;
+        sum += llabs(first -
+                     c->sums[cut->begin[other]][cut->begin[other + 1]][cut->candidate[other]].time);
+    }
+    return sum;
+}
+
+START_TEST(the_evenest_is_as_quick)
+{
+    int evener = 0;
+    for (int seed = 0; seed < tried(500); seed++) {
+        MwArena *arena = mw_arena_new();
+        Case *c = random_case(arena, (uint64_t)seed);
+        const Best best = best_of(c, false);
+        const MwVeeCut any = mw_vee_cut(arena, &c->problem);
+        c->problem.is_evenest = true;
+        const MwVeeCut cut = mw_vee_cut(arena, &c->problem);
+        ck_assert_int_eq(cut.reason, any.reason);
+        if (cut.reason == MW_STAGES_POSSIBLE) {
+            check_cut(c, &cut, &best, seed);
+            ck_assert_int_le(unevenness(c, &cut), unevenness(c, &any));
+            evener += unevenness(c, &cut) < unevenness(c, &any);
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(evener, tried(20));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("vee");
@@ -259,5 +295,6 @@ int main(void)
     tcase_add_test(tests, cuts_are_the_best);
     tcase_add_test(tests, none_is_found_that_is_no_better);
     tcase_add_test(tests, pins_are_met);
+    tcase_add_test(tests, the_evenest_is_as_quick);
     return run_suite(suite);
 }

@@ -202,12 +202,14 @@ static MwCopySite site_of(const TestGraph *t, const MwFlight *flight, MwValueId 
     ck_abort_msg("nothing uses the value");
 }
 
-/* A weight is gathered in the forward, and the backward uses what was gathered. */
+/* A value is gathered in the forward, and the backward uses what was gathered. Of a weight in
+ * another form one copy serves all micro-batches. */
 START_TEST(a_copy_that_waits_between_tasks_is_there_for_all_in_flight)
 {
     TestGraph t = test_graph_new();
     MwValueId x = test_source(&t, MW_OP_INPUT, "x", "f32[64, 64]");
-    MwValueId w = test_op1(&t, MW_OP_NEG, test_source(&t, MW_OP_WEIGHT, "w", "f32[64, 64]"));
+    MwValueId source = test_source(&t, _i ? MW_OP_WEIGHT : MW_OP_INPUT, "w", "f32[64, 64]");
+    MwValueId w = test_op1(&t, MW_OP_NEG, source);
     MwValueId shared = test_op1(&t, MW_OP_IDENTITY, w);
     MwValueId y = test_einsum(&t, "mk,kn->mn", x, shared);
     t.graph->phase = MW_PHASE_BACKWARD;
@@ -216,7 +218,7 @@ START_TEST(a_copy_that_waits_between_tasks_is_there_for_all_in_flight)
     MwFlight flight = {.micro_batches = 8};
     flight.slots[MW_PHASE_FORWARD][MW_PHASE_BACKWARD] = 3;
     const MwCopySite waits = site_of(&t, &flight, w), follows = site_of(&t, NULL, w);
-    ck_assert_int_eq(waits.slots, 3);
+    ck_assert_int_eq(waits.slots, _i ? 1 : 3);
     ck_assert_int_eq(waits.begin, 0);
     ck_assert_int_eq(waits.end, t.graph->nodes.count);
     ck_assert_int_eq(waits.made, mw_value(t.graph, shared)->node.index);
@@ -281,7 +283,7 @@ int main(void)
     tcase_set_timeout(tests, 100);
     tcase_add_loop_test(tests, the_answer_is_the_best_of_all, 0, 4);
     tcase_add_loop_test(tests, what_fits_is_the_best_of_what_does, 0, 4);
-    tcase_add_test(tests, a_copy_that_waits_between_tasks_is_there_for_all_in_flight);
+    tcase_add_loop_test(tests, a_copy_that_waits_between_tasks_is_there_for_all_in_flight, 0, 2);
     tcase_add_test(tests, equal_layers_nearly_fill_the_memory);
     suite_add_tcase(suite, tests);
     return run_suite(suite);

@@ -247,7 +247,7 @@ static const struct {
      3, 3},
     /* The product with the vocabulary is half a layer and more. */
     {"gpt.graph layers=48 batch=1 seq=8 width=16 vocab=128", 49, 48},
-    {"llama.graph layers=3 vocab=5000", 4, 3},
+    {"llama.graph layers=3 vocab=1200", 4, 3},
 };
 
 /* Iteration i is in layer i; what is before is with the first, what is after with the last or in a
@@ -419,6 +419,40 @@ static int layer_of(const MwGraph *graph, MwValueId value)
 {
     return mw_value_node(graph, value)->origin.layer;
 }
+
+/* A table that is larger than the weights of a layer is a layer, a smaller one is not; where a head
+ * has the work of a layer, it is one in any case. */
+START_TEST(large_tables_are_layers)
+{
+    static const struct {
+        const char *model;
+        int layers;
+        bool is_alone; /* the table */
+    } cases[] = {
+        {"gpt.graph batch=4 seq=8 vocab=64 layers=4 width=16 heads=2", 4, false},
+        {"gpt.graph batch=4 seq=8 vocab=1024 layers=4 width=16 heads=2", 0, true},
+        {"llama.graph batch=4 seq=8 vocab=1024 layers=4 width=16 heads=2 kv_heads=1 hidden=32", 0,
+         true},
+        {"llama.graph batch=4 seq=8 vocab=48 layers=4 width=16 heads=2 kv_heads=1 hidden=32", 4,
+         false},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        TestModel model = cut(cases[i].model, 0, MW_PASS_layers);
+        const MwGraph *graph = model.compilation.graph;
+        bool has_product = false;
+        for (int n = 0; n < graph->nodes.count; n++) {
+            const MwNode *node = &graph->nodes.at[n];
+            has_product |= node->op == MW_OP_EINSUM && node->origin.layer == 0;
+            if (node->op == MW_OP_EMBEDDING)
+                ck_assert_int_eq(node->origin.layer, 0);
+        }
+        ck_assert_msg(has_product != cases[i].is_alone, "%s", cases[i].model);
+        if (cases[i].layers)
+            ck_assert_int_eq(mw_layer_count(graph), cases[i].layers);
+        test_model_free(&model);
+    }
+}
+END_TEST
 
 START_TEST(sources_are_with_their_first_user)
 {
@@ -625,6 +659,7 @@ int main(void)
     tcase_add_loop_test(tests, layers_have_about_the_same_work, 0, MW_COUNT(balanced));
     tcase_add_loop_test(tests, identical_iterations_are_cut_alike, 0, 3);
     tcase_add_test(tests, each_layer_of_a_model_without_repeats_has_substance);
+    tcase_add_test(tests, large_tables_are_layers);
     tcase_add_loop_test(tests, sources_are_with_their_first_user, 0, MW_COUNT(trained));
     tcase_add_loop_test(tests, backward_goes_from_layer_to_layer, 0, MW_COUNT(trained));
     tcase_add_loop_test(tests, updates_are_with_their_weight, 0, MW_COUNT(trained));

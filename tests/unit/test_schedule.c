@@ -508,7 +508,7 @@ START_TEST(published_profiles_give_the_published_bubbles)
         double *held = MW_NEW(arena, double, 3 * m);
         for (int s = 0; s < p; s++) {
             times[s] = *times_of(rows[i].f, rows[i].b, rows[i].w, rows[i].comm, 1);
-            times[s].weight_share = share;
+            times[s].memory = (MwStageMemory){.saved = 1 - share, .late = share};
         }
         const double published[] = {rows[i].plain, rows[i].h1, rows[i].h2, rows[i].zb_1p,
                                     rows[i].zb_2p};
@@ -544,7 +544,7 @@ START_TEST(automatic_schedules_keep_their_limits)
                 times[s].task[kind] = mw_draw_below(&draws, 9);
             times[s].to_next = mw_draw_below(&draws, 5);
             times[s].to_previous = mw_draw_below(&draws, 5);
-            times[s].weight_share = share;
+            times[s].memory = (MwStageMemory){.saved = 1 - share, .late = share};
         }
         static const MwPipelineKind automatic[] = {MW_PIPELINE_ZB_1P, MW_PIPELINE_ZB_2P};
         static const MwPipelineKind by_hand[] = {MW_PIPELINE_ZB_H1, MW_PIPELINE_ZB_H2};
@@ -559,6 +559,105 @@ START_TEST(automatic_schedules_keep_their_limits)
             for (int mesh = 0; mesh < p; mesh++)
                 ck_assert_double_le(activations(schedule, mesh, share, held), (k + 1) * p + 1e-9);
         }
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+/* What the mesh that needs the most memory needs. */
+static double most_memory(const MwPipelineSchedule *schedule, const MwStageTimes *times)
+{
+    double most = 0;
+    for (int i = 0; i < schedule->mesh_count; i++) {
+        double here = 0;
+        for (int c = 0; c < mw_pipeline_mesh_chunks(schedule, i); c++) {
+            const MwStageMemory *of = &times[mw_pipeline_stage(schedule, i, c)].memory;
+            here += of->kept;
+            here += of->saved *
+                    mw_pipeline_slots(schedule, i, c, MW_TASK_FORWARD, MW_TASK_BACKWARD_INPUT);
+            here += of->late * mw_pipeline_slots(schedule, i, c, MW_TASK_FORWARD, MW_TASK_WEIGHT);
+            here += of->weight *
+                    mw_pipeline_slots(schedule, i, c, MW_TASK_BACKWARD_INPUT, MW_TASK_WEIGHT);
+        }
+        most = fmax(most, here);
+    }
+    return most;
+}
+
+static const MwPipelineKind lean[] = {MW_PIPELINE_V_HALF, MW_PIPELINE_V_MIN};
+
+/* Random times and memory of unequal stages, and of unequal F, B and W: never longer than the
+ * published order, never more micro-batches in flight, or memory, than by it where it has the
+ * most, and the checker passes. */
+START_TEST(v_half_and_v_min_keep_their_memory_for_any_times)
+{
+    MwDraws draws = {.seed = 7};
+    for (int round = 0; round < 300; round++) {
+        MwArena *arena = mw_arena_new();
+        const int p = 1 + mw_draw_below(&draws, 2 * MAX_MESHES);
+        const int m = 1 + mw_draw_below(&draws, 40);
+        MwStageTimes *times = MW_NEW(arena, MwStageTimes, 2 * p);
+        for (int s = 0; s < 2 * p; s++) {
+            times[s] =
+                (MwStageTimes){.to_next = mw_draw_below(&draws, 5),
+                               .to_previous = mw_draw_below(&draws, 5),
+                               .memory = {mw_draw_below(&draws, 9), mw_draw_below(&draws, 9),
+                                          mw_draw_below(&draws, 9), mw_draw_below(&draws, 9)}};
+            for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
+                times[s].task[kind] = mw_draw_below(&draws, 9);
+        }
+        for (int k = 0; k < MW_COUNT(lean); k++) {
+            const MwPipelineSchedule *published = mw_pipeline_schedule_new(arena, lean[k], p, m, 2);
+            const MwPipelineSchedule *schedule =
+                mw_pipeline_schedule_timed(arena, lean[k], p, m, 2, times);
+            MwDiags *diags = mw_diags_new(arena);
+            mw_pipeline_schedule_check(arena, schedule, diags);
+            assert_none(arena, diags, schedule);
+            ck_assert_double_le(mw_timeline_new(arena, schedule, times)->cost,
+                                mw_timeline_new(arena, published, times)->cost);
+            ck_assert_double_le(most_memory(schedule, times),
+                                most_memory(published, times) * (1 + 1e-9));
+            int most = 0;
+            for (int i = 0; i < p; i++)
+                most = (int)mw_max(most, chunks_in_flight(published, i));
+            for (int i = 0; i < p; i++)
+                ck_assert_int_le(chunks_in_flight(schedule, i), most);
+        }
+        mw_arena_free(&arena);
+    }
+}
+END_TEST
+
+/* Where F, B and W differ, what is left of the bubble of the published order: at most so much of
+ * it. Where all that is kept is kept for gradients of weights, v-min may wait for fewer. */
+START_TEST(v_half_and_v_min_adapt_to_times)
+{
+    static const struct {
+        MwPipelineKind kind;
+        int p;
+        double f, b, w, part;
+    } cases[] = {
+        {MW_PIPELINE_V_HALF, 4, 18.5, 18, 9.3, 0.80}, {MW_PIPELINE_V_HALF, 8, 18.5, 18, 9.3, 0.90},
+        {MW_PIPELINE_V_HALF, 8, 10, 14, 6, 0.86},     {MW_PIPELINE_V_HALF, 4, 10, 12, 8, 0.75},
+        {MW_PIPELINE_V_MIN, 6, 10, 14, 6, 0.76},      {MW_PIPELINE_V_MIN, 8, 10, 14, 6, 0.78},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwArena *arena = mw_arena_new();
+        const int p = cases[i].p, m = 3 * p;
+        const MwPipelineSchedule *published =
+            mw_pipeline_schedule_new(arena, cases[i].kind, p, m, 2);
+        MwStageTimes *times = mw_stage_times_new_clocks(arena, cases[i].kind, p, 2);
+        for (int s = 0; s < 2 * p - 1; s++) {
+            times[s].task[MW_TASK_FORWARD] *= cases[i].f;
+            times[s].task[MW_TASK_BACKWARD_INPUT] *= cases[i].b;
+            times[s].task[MW_TASK_WEIGHT] *= cases[i].w;
+        }
+        const MwPipelineSchedule *schedule =
+            mw_pipeline_schedule_timed(arena, cases[i].kind, p, m, 2, times);
+        const double before = mw_timeline_new(arena, published, times)->bubble_rate;
+        const double after = mw_timeline_new(arena, schedule, times)->bubble_rate;
+        ck_assert_msg(after <= cases[i].part * before, "case %d: %g, published %g", i, after,
+                      before);
         mw_arena_free(&arena);
     }
 }
@@ -799,6 +898,8 @@ int main(void)
     tcase_add_test(tests, dual_pipe_v_is_as_published);
     tcase_add_test(tests, published_profiles_give_the_published_bubbles);
     tcase_add_test(tests, automatic_schedules_keep_their_limits);
+    tcase_add_test(tests, v_half_and_v_min_keep_their_memory_for_any_times);
+    tcase_add_test(tests, v_half_and_v_min_adapt_to_times);
     tcase_add_test(tests, stages_may_take_different_times);
     tcase_add_test(tests, transfers_between_two_stages_go_one_after_another);
     tcase_add_test(tests, what_a_mesh_sends_may_share_a_link);

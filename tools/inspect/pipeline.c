@@ -11,6 +11,7 @@
 #include "schedule/generate.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- Stages ---- */
 
@@ -183,20 +184,45 @@ static MwTaskKind kind_of(MwPhase phase)
                                         : MW_TASK_WEIGHT;
 }
 
-/* Gives a mesh with one stage the order that its tasks have in the plan. It keeps its own where the
- * plan leaves out tasks that have nothing to do. */
-static void read_order(const MwPlanMesh *mesh, MwMeshSchedule *order)
+/* The chunk of a mesh that a program is of. */
+static int chunk_of(const MwPlan *plan, int mesh, int program)
 {
-    int count = 0;
-    for (int t = 0; t < mesh->task_count; t++)
-        count += mw_plan_program_phase(&mesh->programs[mesh->tasks[t].program]) != MW_PHASE_UPDATE;
-    if (count != order->task_count)
-        return;
-    for (int t = 0, i = 0; t < mesh->task_count; t++) {
-        const MwPhase phase = mw_plan_program_phase(&mesh->programs[mesh->tasks[t].program]);
-        if (phase != MW_PHASE_UPDATE)
-            order->tasks[i++] = (MwTask){kind_of(phase), mesh->tasks[t].micro_batch, 0};
+    for (int s = mesh; s < plan->stage_count; s++) {
+        const MwPlanStage *stage = &plan->stages[s];
+        if (stage->mesh == mesh && program >= stage->first_program &&
+            program < stage->first_program + stage->program_count)
+            return s / plan->mesh_count;
     }
+    return 0;
+}
+
+/* Gives a mesh the order that its tasks have in the plan. Tasks that have nothing to do, which the
+ * plan leaves out, stand beside the gradients that it has of the same micro-batch. The mesh keeps
+ * its own order where others are left out. */
+static void read_order(MwArena *arena, const MwPlan *plan, int index, MwMeshSchedule *order)
+{
+    const MwPlanMesh *mesh = &plan->meshes[index];
+    bool *has[MW_TASK_KIND_COUNT];
+    for (int kind = 0; kind < MW_TASK_KIND_COUNT; kind++)
+        has[kind] = MW_NEW(arena, bool, mw_plan_chunks(plan));
+    MwTask *tasks = MW_NEW(arena, MwTask, 2 * mesh->task_count);
+    int count = 0;
+    for (int p = 0; p < mesh->program_count; p++)
+        has[kind_of(mw_plan_program_phase(&mesh->programs[p]))][chunk_of(plan, index, p)] = true;
+    for (int t = 0; t < mesh->task_count; t++) {
+        const int program = mesh->tasks[t].program, micro_batch = mesh->tasks[t].micro_batch;
+        const MwPhase phase = mw_plan_program_phase(&mesh->programs[program]);
+        const int chunk = chunk_of(plan, index, program);
+        if (phase == MW_PHASE_UPDATE)
+            continue;
+        if (phase == MW_PHASE_BACKWARD_WEIGHT && !has[MW_TASK_BACKWARD_INPUT][chunk])
+            tasks[count++] = (MwTask){MW_TASK_BACKWARD_INPUT, micro_batch, chunk};
+        tasks[count++] = (MwTask){kind_of(phase), micro_batch, chunk};
+        if (phase == MW_PHASE_BACKWARD && !has[MW_TASK_WEIGHT][chunk])
+            tasks[count++] = (MwTask){MW_TASK_WEIGHT, micro_batch, chunk};
+    }
+    if (count == order->task_count)
+        memcpy(order->tasks, tasks, sizeof *tasks * (size_t)count);
 }
 
 /* The schedule of the plan. The order of a timed schedule, which no generator knows, is that of the
@@ -207,10 +233,8 @@ static const MwPipelineSchedule *schedule_of(MwArena *arena, const MwPlan *plan,
     MwPipelineSchedule *schedule = mw_pipeline_schedule_new(
         arena, kind, plan->mesh_count, plan->micro_batches, mw_plan_chunks(plan));
     for (int i = 0; i < plan->mesh_count && mw_pipeline_info(kind)->timed; i++) {
-        MwMeshSchedule *mesh = &schedule->meshes[i];
-        read_order(&plan->meshes[i], mesh);
-        mesh->in_flight = mesh->slots[0] =
-            mw_pipeline_slots(schedule, i, 0, MW_TASK_FORWARD, MW_TASK_WEIGHT);
+        read_order(arena, plan, i, &schedule->meshes[i]);
+        mw_mesh_schedule_count(schedule, i);
     }
     return schedule;
 }
@@ -228,7 +252,7 @@ static void draw_timeline(MwInspectPipeline *p, MwArena *arena)
         mw_plan_stage_times(arena, plan, mw_plan_transfer_ends(arena, plan));
     if (!are_times(times, plan->stage_count))
         return;
-    const MwTimeline *timeline = mw_timeline_new(arena, schedule, times);
+    const MwTimeline *timeline = mw_timeline_new_shared(arena, schedule, times);
     if (!(timeline->total > 0 && timeline->total < INFINITY))
         return;
     MwScheduleView *view = MW_NEW(arena, MwScheduleView, 1);

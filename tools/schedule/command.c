@@ -165,7 +165,8 @@ static const MwStageTimes *stage_times(MwArena *arena, const Options *options)
         times[s].task[MW_TASK_BACKWARD_INPUT] = options->backward_input * part;
         times[s].task[MW_TASK_WEIGHT] = options->weight * part;
         times[s].to_next = times[s].to_previous = options->transfer;
-        times[s].weight_share = options->weight_share;
+        times[s].memory.saved = (1 - options->weight_share) * part;
+        times[s].memory.late = options->weight_share * part;
     }
     return times;
 }

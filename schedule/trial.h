@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Orders of tasks that are tried, of which a timed schedule has the best. */
+#ifndef MW_SCHEDULE_TRIAL_H
+#define MW_SCHEDULE_TRIAL_H
+
+#include "schedule/timeline.h"
+
+/* A schedule of the same sizes without tasks, with room for them. */
+MwPipelineSchedule *mw_schedule_new_like(MwArena *arena, const MwPipelineSchedule *schedule);
+
+/* Gives `schedule` the order of tasks of `other`, which is of the same sizes, if that costs less
+ * than `least`, which is then its cost. Where both cost the same, the total decides. */
+void mw_schedule_take_if_better(MwArena *arena, MwPipelineSchedule *schedule,
+                                const MwPipelineSchedule *other, const MwStageTimes *times,
+                                MwTimeline *least);
+
+/* A cost that all others are less than. */
+MwTimeline mw_schedule_no_trial(void);
+
+#endif
