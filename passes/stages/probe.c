@@ -99,11 +99,12 @@ static MwMeshShape mesh_of(const MwCluster *cluster, int devices, int64_t sample
  * it needs more. */
 static double probe_s(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline)
 {
-    static const struct {
+    const MwRematLevel least = mw_least_remat(query->compilation);
+    const MwRematLevel most = mw_most_remat(query->compilation);
+    const struct {
         MwRematLevel remat;
         int price;
-    } ways[] = {
-        {MW_LAYER_KEEPS, 0}, {MW_LAYER_RECOMPUTES, 0}, {MW_LAYER_RECOMPUTES, MW_MEMORY_PRICES - 1}};
+    } ways[] = {{least, 0}, {most, 0}, {most, MW_MEMORY_PRICES - 1}};
     MwStageBatching *batching = pipeline->batching;
     const MwCluster *cluster = query->compilation->cluster;
     if (!mw_stage_batching_make(batching, query->compilation, query->known, query->threads))
@@ -115,9 +116,7 @@ static double probe_s(const MwStageProbeQuery *query, const MwEvenPipeline *pipe
     double step_s = INFINITY;
     for (int i = 0; i < MW_COUNT(ways); i++) {
         MwStageCost cost;
-        if (ways[i].remat < mw_least_remat(query->compilation) ||
-            ways[i].remat > mw_most_remat(query->compilation) ||
-            !mw_stage_costs_on(batching->costs, begin, begin + count, &mesh, ways[i].remat,
+        if (!mw_stage_costs_on(batching->costs, begin, begin + count, &mesh, ways[i].remat,
                                ways[i].price, &cost))
             continue;
         const double bytes = cost.kept_bytes + cost.joint_peak_bytes +
