@@ -51,6 +51,7 @@ int64_t mw_stage_costs_effort(const MwStageCosts *costs)
 typedef struct {
     const MwStageCostQuery *cost_query;
     const MwIntervalTerms *terms;
+    MwIntervalTerms main_terms; /* the one that counts most often */
     int mesh_count;
     MwStageSample *meshes; /* [mesh_count] samples to solve, without their layers */
     bool *is_shortlisted;
@@ -92,12 +93,23 @@ static void list_mesh_candidates(MwStageCosts *costs, MwArena *arena,
             .mesh = all.at[i], .is_sequential = cost_query->is_sequential, .remat = least};
 }
 
+/* The term that counts most often: of a run of equal layers, two of them. */
+static MwIntervalTerm main_term(const MwIntervalTerms *terms)
+{
+    const MwIntervalTerm *most = &terms->at[0];
+    for (int i = 1; i < terms->count; i++)
+        if (terms->at[i].weight > most->weight)
+            most = &terms->at[i];
+    return (MwIntervalTerm){most->begin, most->end, false, 1};
+}
+
 static void start_search(MwStageCosts *costs, MwArena *arena, const MwStageCostQuery *cost_query,
                          CandidateSearch *search)
 {
     search->cost_query = cost_query;
     search->terms =
         mw_extrapolation_terms(costs->samples.extrapolation, cost_query->begin, cost_query->end);
+    mw_vec_push(arena, &search->main_terms, main_term(search->terms));
     list_mesh_candidates(costs, arena, cost_query, search);
 }
 
@@ -107,17 +119,6 @@ static double step_s(const MwStageCosts *costs, const MwStageCost *cost)
 }
 
 /* ---- Meshes ---- */
-
-/* The term that counts most often: of a run of equal layers, two of them. */
-static MwIntervalTerm main_term(const CandidateSearch *search)
-{
-    const MwIntervalTerms *terms = search->terms;
-    const MwIntervalTerm *most = &terms->at[0];
-    for (int i = 1; i < terms->count; i++)
-        if (terms->at[i].weight > most->weight)
-            most = &terms->at[i];
-    return (MwIntervalTerm){most->begin, most->end, false, 1};
-}
 
 /* Whether a mesh that costs `a` is of no use beside one that costs `b`. */
 static bool is_dominated(const MwStageCosts *costs, const MwStageCost *a, const MwStageCost *b)
@@ -133,12 +134,11 @@ static bool is_dominated(const MwStageCosts *costs, const MwStageCost *a, const 
 static void drop_dominated(MwStageCosts *costs, CandidateSearch *search)
 {
     MwArena *scratch = mw_arena_new();
-    MwIntervalTerm main = main_term(search);
-    const MwIntervalTerms main_terms = {.at = &main, .count = 1};
     MwStageCost *of = MW_NEW(scratch, MwStageCost, search->mesh_count);
     int solved = 0, kept = 0;
     for (int i = 0; i < search->mesh_count; i++)
-        if (mw_stage_terms_sum(&costs->samples, &main_terms, &search->meshes[i], 0, &of[solved]))
+        if (mw_stage_terms_sum(&costs->samples, &search->main_terms, &search->meshes[i], 0,
+                               &of[solved]))
             search->meshes[solved++] = search->meshes[i];
     for (int i = 0; i < solved; i++) {
         bool is_left_out = false;
@@ -154,10 +154,8 @@ static void drop_dominated(MwStageCosts *costs, CandidateSearch *search)
 /* Requests the main terms of all meshes at price 0. */
 static void request_main_terms(MwStageCosts *costs, const CandidateSearch *search)
 {
-    MwIntervalTerm main = main_term(search);
-    const MwIntervalTerms main_terms = {.at = &main, .count = 1};
     for (int i = 0; i < search->mesh_count; i++)
-        mw_stage_terms_request(&costs->samples, &main_terms, &search->meshes[i], 0);
+        mw_stage_terms_request(&costs->samples, &search->main_terms, &search->meshes[i], 0);
 }
 
 /* Requests the other terms of the meshes that are left. */
@@ -364,10 +362,8 @@ static bool is_solved(MwStageCosts *costs, MwArena *scratch, const MwStageCostQu
     CandidateSearch search = {0};
     MwStageCost cost;
     start_search(costs, scratch, cost_query, &search);
-    MwIntervalTerm main = main_term(&search);
-    const MwIntervalTerms main_terms = {.at = &main, .count = 1};
     for (int i = 0; i < search.mesh_count; i++)
-        if (!mw_stage_terms_are_solved(&costs->samples, &main_terms, &search.meshes[i], 0))
+        if (!mw_stage_terms_are_solved(&costs->samples, &search.main_terms, &search.meshes[i], 0))
             return false;
     drop_dominated(costs, &search);
     for (int i = 0; i < search.mesh_count; i++)

@@ -4,9 +4,9 @@
  *
  * The intra-operator problem of the layers is solved on every logical mesh of the devices
  * (sample.h), at several prices of memory, so that solutions that need less memory are among the
- * results. Where consecutive layers have the same class, only one and two of them are solved,
- * and the costs of more are extrapolated from these: an estimate. Intervals of the same class on
- * the same number of devices share their samples. */
+ * results. Where consecutive layers have the same class, only two of them are solved, and the costs
+ * of more are extrapolated from these: an estimate. Intervals of the same class on the same number
+ * of devices share their samples. */
 #ifndef MW_PASSES_STAGES_COST_H
 #define MW_PASSES_STAGES_COST_H
 

@@ -239,7 +239,7 @@ END_TEST
 
 /* ---- Costs ---- */
 
-/* What many like layers cost, reckoned from one and two, is what they cost when solved, but for
+/* What many like layers cost, reckoned from two, is what they cost when solved, but for
  * what goes by pairs of layers: weights split by columns, then by rows. */
 START_TEST(like_layers_are_reckoned_right)
 {
