@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A buffer is invariant unless something that differs from one micro-batch to another is written
  * there: an input, what is received, what a kernel counts positions of its micro-batch for, or what
- * an instruction makes of another such buffer, or of what it finds there. */
+ * an instruction makes of another such buffer, or of what it finds there. Each set of operands that
+ * a kernel is called for at once is by itself. */
 #include "runtime/plan/invariant.h"
 
 /* [programs] whether tasks on micro-batches run it. */
@@ -13,27 +14,45 @@ static bool *find_repeated(MwArena *arena, const MwPlanMesh *mesh)
     return is_repeated;
 }
 
-static bool differs(const MwPlanInstr *instr, const bool *is_invariant)
+/* One set of the operands and arguments of an instruction, or one part of a collective. */
+typedef struct {
+    const MwPlanOperand *operands;
+    int operand_count;
+    const MwPlanArg *args;
+    int arg_count;
+} OperandSet;
+
+static OperandSet set_at(const MwPlan *plan, const MwPlanInstr *instr, int set)
 {
-    bool found = instr->kind == MW_INSTR_RECEIVE;
-    for (int i = 0; i < instr->arg_count; i++)
-        found |= instr->args[i].micro_stride != 0;
-    for (int i = 0; i < instr->operand_count; i++)
-        found |= instr->operands[i].access == MW_ACCESS_READ_WRITE ||
-                 (instr->operands[i].access == MW_ACCESS_READ &&
-                  !is_invariant[instr->operands[i].buffer]);
+    const int sets = mw_plan_instr_sets(plan, instr);
+    const int operands = instr->operand_count / sets, args = instr->arg_count / sets;
+    return (OperandSet){.operands = instr->operands + (size_t)set * (size_t)operands,
+                        .operand_count = operands,
+                        .args = instr->args + (size_t)set * (size_t)args,
+                        .arg_count = args};
+}
+
+static bool differs(const OperandSet *set, const bool *is_invariant)
+{
+    bool found = false;
+    for (int i = 0; i < set->arg_count; i++)
+        found |= set->args[i].micro_stride != 0;
+    for (int i = 0; i < set->operand_count; i++)
+        found |=
+            set->operands[i].access == MW_ACCESS_READ_WRITE ||
+            (set->operands[i].access == MW_ACCESS_READ && !is_invariant[set->operands[i].buffer]);
     return found;
 }
 
-/* Marks what the instruction writes if it differs; true if that was not known. */
-static bool spread(const MwPlanInstr *instr, bool *is_invariant)
+/* Marks what a set writes if it differs; true if that was not known. */
+static bool spread(const OperandSet *set, bool is_received, bool *is_invariant)
 {
     bool changes = false;
-    if (!differs(instr, is_invariant))
+    if (!is_received && !differs(set, is_invariant))
         return false;
-    for (int i = 0; i < instr->operand_count; i++) {
-        bool *is_same = &is_invariant[instr->operands[i].buffer];
-        if (instr->operands[i].access == MW_ACCESS_READ || !*is_same)
+    for (int i = 0; i < set->operand_count; i++) {
+        bool *is_same = &is_invariant[set->operands[i].buffer];
+        if (set->operands[i].access == MW_ACCESS_READ || !*is_same)
             continue;
         *is_same = false;
         changes = true;
@@ -41,7 +60,18 @@ static bool spread(const MwPlanInstr *instr, bool *is_invariant)
     return changes;
 }
 
-bool *mw_plan_find_invariant(MwArena *arena, const MwPlanMesh *mesh)
+/* The same for all sets of an instruction. */
+static bool spread_sets(const MwPlan *plan, const MwPlanInstr *instr, bool *is_invariant)
+{
+    bool changes = false;
+    for (int i = 0; i < mw_plan_instr_sets(plan, instr); i++) {
+        const OperandSet set = set_at(plan, instr, i);
+        changes |= spread(&set, instr->kind == MW_INSTR_RECEIVE, is_invariant);
+    }
+    return changes;
+}
+
+bool *mw_plan_find_invariant(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh)
 {
     const bool *is_repeated = find_repeated(arena, mesh);
     bool *is_invariant = MW_NEW(arena, bool, mesh->buffer_count);
@@ -53,7 +83,7 @@ bool *mw_plan_find_invariant(MwArena *arena, const MwPlanMesh *mesh)
         changes = false;
         for (int p = 0; p < mesh->program_count; p++)
             for (int i = 0; i < mesh->programs[p].instr_count && is_repeated[p]; i++)
-                changes |= spread(&mesh->programs[p].instrs[i], is_invariant);
+                changes |= spread_sets(plan, &mesh->programs[p].instrs[i], is_invariant);
     }
     return is_invariant;
 }
