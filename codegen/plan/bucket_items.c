@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "codegen/plan/bucket_items.h"
 
+#include "codegen/plan/unit_times.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -20,15 +22,10 @@ typedef struct {
 
 /* ---- Units ---- */
 
-static const MwNode *first_node(const MwLegal *legal, const MwUnits *units, int unit)
-{
-    return mw_legal_at(legal, units->units.at[unit].nodes.at[0]);
-}
-
 bool mw_unit_may_join(const MwLegal *legal, const MwUnits *units, const MwCostModel *model,
                       int unit)
 {
-    const MwNode *node = first_node(legal, units, unit);
+    const MwNode *node = mw_unit_first_node(legal, units, unit);
     if (mw_op_info(node->op)->lowering != MW_LOWER_COLLECTIVE || units->units.at[unit].loop >= 0)
         return false;
     const MwCollective kind = mw_op_collective(node->op);
@@ -38,7 +35,7 @@ bool mw_unit_may_join(const MwLegal *legal, const MwUnits *units, const MwCostMo
 
 static MwBucketKey key_of(const MwLegal *legal, const MwUnits *units, int unit)
 {
-    const MwNode *node = first_node(legal, units, unit);
+    const MwNode *node = mw_unit_first_node(legal, units, unit);
     const MwAttr *combine = mw_node_attr(node, MW_ATTR_COMBINE);
     return (MwBucketKey){.kind = mw_op_collective(node->op),
                          .axis = (int)mw_node_int(node, MW_ATTR_MESH_AXIS),
@@ -55,61 +52,13 @@ static bool keys_equal(const MwBucketKey *a, const MwBucketKey *b)
 
 double mw_bucket_call_bytes(const MwLegal *legal, const MwUnits *units, int unit)
 {
-    const MwNode *node = first_node(legal, units, unit);
+    const MwNode *node = mw_unit_first_node(legal, units, unit);
     const MwTensor *result = &legal->graph->values.at[node->first_result].tensor;
     return (double)mw_max(mw_tensor_bytes(mw_legal_operand_tensor(legal, node, 0)),
                           mw_tensor_bytes(result));
 }
 
-int mw_operand_maker(const MwLegal *legal, const MwUnits *units, const MwNode *node, int k)
-{
-    const MwValueId root = mw_legal_root(legal, node->operands[k]);
-    return units->unit_of[mw_value(legal->graph, root)->node.index];
-}
-
 /* ---- When units run ---- */
-
-/* Bytes that a kernel reads and writes, about: operands that several of its nodes read count
- * several times. */
-static double kernel_bytes(const Finder *f, const MwUnit *unit)
-{
-    double bytes = 0;
-    const int own = (int)(unit - f->units->units.at);
-    for (int i = 0; i < unit->nodes.count; i++) {
-        const MwNode *node = mw_legal_at(f->legal, unit->nodes.at[i]);
-        for (int k = 0; k < node->operand_count; k++)
-            if (mw_operand_maker(f->legal, f->units, node, k) != own)
-                bytes += (double)mw_tensor_bytes(mw_legal_operand_tensor(f->legal, node, k));
-        for (int k = 0; k < node->result_count; k++)
-            if (f->units->is_stored[node->first_result + k])
-                bytes += (double)mw_tensor_bytes(
-                    &f->legal->graph->values.at[node->first_result + k].tensor);
-    }
-    return bytes;
-}
-
-/* Seconds of a unit, from its first node alone where it is a call. */
-static double unit_s(const Finder *f, int u)
-{
-    const MwUnit *unit = &f->units->units.at[u];
-    const MwNode *node = first_node(f->legal, f->units, u);
-    const MwLowering lowering = mw_op_info(node->op)->lowering;
-    if (lowering == MW_LOWER_COLLECTIVE || lowering == MW_LOWER_TRANSFER)
-        return 0;
-    MwWork work = {.kind = MW_WORK_STREAM, .type = MW_F32};
-    if (unit->is_kernel) {
-        work.bytes = kernel_bytes(f, unit);
-    } else {
-        const MwNodeId id = {unit->nodes.at[0]};
-        const MwShardingRule rule = mw_sharding_rule(f->arena, f->legal->graph, id);
-        int ways[MW_MAX_FACTORS];
-        for (int i = 0; i < MW_MAX_FACTORS; i++)
-            ways[i] = 1;
-        work = mw_cost_node_work(f->legal->graph, id, &rule, ways);
-    }
-    const int runs = unit->loop < 0 ? 1 : (int)f->legal->loops.at[unit->loop].steps;
-    return runs * mw_cost_work_s(f->model, &work);
-}
 
 /* The times of a phase begin with the phase. */
 static double find_times(Finder *f, MwPhase phase)
@@ -118,7 +67,7 @@ static double find_times(Finder *f, MwPhase phase)
     for (int p = f->order->begin[phase]; p < f->order->begin[phase + 1]; p++) {
         const int unit = f->order->unit[p];
         f->begin_s[unit] = clock_s;
-        clock_s += unit_s(f, unit);
+        clock_s += mw_unit_s(f->arena, f->legal, f->units, f->model, unit);
         f->end_s[unit] = clock_s;
     }
     return clock_s;
@@ -171,13 +120,14 @@ static bool may_begin(const Finder *f, int maker, int unit)
 {
     if (f->phase == MW_PHASE_UPDATE)
         return maker < 0 || f->units->units.at[maker].phase != MW_PHASE_UPDATE;
-    const MwNode *node = first_node(f->legal, f->units, unit);
+    const MwNode *node = mw_unit_first_node(f->legal, f->units, unit);
     return mw_op_collective(node->op) == MW_ALL_GATHER && is_operand_given(f, node, 0);
 }
 
 static void take_collective(Finder *f, int unit)
 {
-    const int maker = mw_operand_maker(f->legal, f->units, first_node(f->legal, f->units, unit), 0);
+    const int maker =
+        mw_operand_maker(f->legal, f->units, mw_unit_first_node(f->legal, f->units, unit), 0);
     const int before = maker < 0 ? -1 : f->out.item_of[maker];
     if (before >= 0) {
         add_call(f, before, f->level_of[maker] + 1, unit);

@@ -53,7 +53,5 @@ int mw_bucket_find_key(MwArena *arena, MwBucketItems *items, const MwLegal *lega
                        const MwUnits *units, int unit);
 /* Bytes of the larger of operand and result of a collective, per device. */
 double mw_bucket_call_bytes(const MwLegal *legal, const MwUnits *units, int unit);
-/* The unit that makes operand k of a node; -1: the step begins with it. */
-int mw_operand_maker(const MwLegal *legal, const MwUnits *units, const MwNode *node, int k);
 
 #endif

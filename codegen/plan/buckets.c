@@ -3,6 +3,7 @@
 
 #include "codegen/plan/bucket_cut.h"
 #include "codegen/plan/bucket_items.h"
+#include "codegen/plan/unit_times.h"
 #include "codegen/tuning.h"
 
 #include <math.h>
