@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "runtime/plan/plan.h"
 
-/* [buffers] of a mesh of the plan, in `arena`. Time grows with the instructions, once for each in a chain of
- * them at most. */
+/* [buffers] of a mesh of the plan, in `arena`. Time grows with the instructions, once for each in a
+ * chain of them at most. */
 bool *mw_plan_find_invariant(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh);
 
 #endif
