@@ -8,7 +8,10 @@
 typedef struct {
     int32_t *unit;     /* by position */
     int32_t *position; /* [units] of a bucket: that of the first of them (codegen/plan/buckets.h) */
-    int count;         /* of units */
+    /* [units] position until which what the unit reads stays (codegen/plan/overlap.h), -1: only
+     * until it has run; NULL: of all */
+    int32_t *held;
+    int count;                     /* of units */
     int begin[MW_PHASE_COUNT + 1]; /* position of the first unit of each phase */
     /* [loops] of the legal graph, positions of the first and the last unit; -1: it has none */
     struct {

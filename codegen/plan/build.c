@@ -12,6 +12,7 @@
 #include "codegen/plan/buckets.h"
 #include "codegen/plan/group.h"
 #include "codegen/plan/merge.h"
+#include "codegen/plan/overlap.h"
 #include "codegen/plan/predict.h"
 #include "codegen/plan/report.h"
 #include "codegen/plan/stage.h"
@@ -184,6 +185,7 @@ static void lower_kernels(const Builder *b, MwStageBuilder *s)
 
 /* What takes memory to save time. */
 typedef struct {
+    double peak_share; /* of what is live, for collectives beside kernels (overlap.h) */
     MwBucketing bucketing;
     bool keeps_copies; /* of weights in shorter types */
 } Spending;
@@ -204,6 +206,8 @@ static void prepare_stage(Builder *b, int index, const Spending *spending, MwMes
     s->order = mw_order_units(s->legal, s->units);
     mw_order_buckets(s->legal, s->units, &model, &spending->bucketing, &s->order);
     MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
+    mw_order_overlap(&live, &model, spending->peak_share, &s->order);
+    live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
     s->storage = mw_storage_plan(storage, &live);
     lower_kernels(b, s);
 }
@@ -262,10 +266,13 @@ static MwMeshStorage build_storage(Builder *b, int index, const Spending *spendi
 
 /* As far as memory allows, in this order. */
 static const Spending spendings[] = {
-    {.bucketing = {.gathers_ahead = true, .sums_first = true}, .keeps_copies = true},
-    {.bucketing = {.gathers_ahead = true}, .keeps_copies = true},
-    {.bucketing = {.gathers_ahead = true}},
-    {.bucketing = {.gathers_ahead = false}}};
+    {INFINITY, {.gathers_ahead = true, .sums_first = true}, .keeps_copies = true},
+    {1, {.gathers_ahead = true, .sums_first = true}, .keeps_copies = true},
+    {1, {.gathers_ahead = true}, .keeps_copies = true},
+    {1, {.gathers_ahead = true}, .keeps_copies = false},
+    {1, {.gathers_ahead = false}, .keeps_copies = false},
+    {0.95, {.gathers_ahead = false}, .keeps_copies = false},
+    {0, {.gathers_ahead = false}, .keeps_copies = false}};
 
 static void build_mesh(Builder *b, int index)
 {

@@ -191,8 +191,11 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
         const int unit = units->unit_of[n];
         note_moving(&live, node);
         note_shifted(&live, node, first_use);
-        for (int k = 0; k < node->operand_count && unit >= 0; k++)
+        for (int k = 0; k < node->operand_count && unit >= 0; k++) {
             note_read(&live, node->operands[k], order->position[unit]);
+            if (order->held && order->held[unit] >= 0)
+                mw_live_note_use_after(&live, node->operands[k], order->held[unit]);
+        }
     }
     note_readers_at_once(&live);
     for (int i = 0; i < graph->outputs.count; i++)

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The order of the update of a GPT on 2x4 devices that split the states of its large weights both
- * ways: gradients are summed, and new weights gathered, in two steps each. */
+/* The order of units of a GPT on 2x4 devices. Where they split the states of its large weights both
+ * ways, gradients are summed, and new weights gathered, in two steps each. Where they split weights
+ * and gradients too, weights are gathered before each use, and gradients summed up in each
+ * micro-batch. */
 #include "base/backend.h"
 #include "codegen/fuse/duplicate.h"
 #include "codegen/fuse/fusion.h"
 #include "codegen/legal/legalize.h"
 #include "codegen/plan/buckets.h"
-#include "codegen/plan/live_ranges.h"
+#include "codegen/plan/overlap.h"
+#include "codegen/plan/unit_times.h"
 #include "frontend/frontend.h"
 #include "passes/pass.h"
 #include "tests/unit/clusters.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
+
+#include <math.h>
 
 /* Products have 8 weights of as many bytes, each more than a bucket takes. */
 enum { LAYERS = 4, WIDTH = 2048, LARGE = 2 * LAYERS };
@@ -21,11 +26,9 @@ static MwArena *arena;
 static MwCompilation compilation;
 static MwCluster cluster;
 
-/* Runs the passes, once for all tests. */
-static void setup(void)
+/* Runs the passes, once for all tests of a case. */
+static void plan_pinned(const char *const pins[], int pin_count)
 {
-    static const char *const pins[] = {"layers.*.mlp.w1=[R, R]", "layers.*.mlp.w2=[R, R]",
-                                       "layers.*.mlp.w1.m=[R, S01]", "layers.*.mlp.w2.m=[R, S01]"};
     const MwDefine defines[] = {{"layers", "4"},   {"batch", "16"},  {"seq", "1024"},
                                 {"width", "2048"}, {"vocab", "256"}, {"heads", "16"}};
     arena = mw_arena_new();
@@ -39,7 +42,7 @@ static void setup(void)
                                               .remat = MW_REMAT_NONE,
                                               .solve_time_s = 5,
                                               .pins = pins,
-                                              .pin_count = MW_COUNT(pins)}};
+                                              .pin_count = pin_count}};
     ck_assert(mw_mesh_parse("2x4", &compilation.options.mesh));
     MwDiags *diags = mw_diags_new(arena);
     compilation.graph =
@@ -49,6 +52,24 @@ static void setup(void)
     mw_graph_set_precision(compilation.graph, MW_BF16);
     const MwPipelineOptions pipeline = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT};
     ck_assert_msg(mw_pipeline_run(&compilation, &pipeline, diags), "%s", diags_text(arena, diags));
+}
+
+static void split_states(void)
+{
+    static const char *const pins[] = {"layers.*.mlp.w1=[R, R]", "layers.*.mlp.w2=[R, R]",
+                                       "layers.*.mlp.w1.m=[R, S01]", "layers.*.mlp.w2.m=[R, S01]"};
+    plan_pinned(pins, MW_COUNT(pins));
+}
+
+static void split_weights(void)
+{
+    static const char *const pins[] = {"x=[S01, R, R]",
+                                       "layers.*.x=[S01, R, R]",
+                                       "layers.*.mlp.einsum*=[S01, R, R]",
+                                       "layers.*.mlp.w1=[S01, R]",
+                                       "layers.*.mlp.w2=[S01, R]",
+                                       "grad.layers.*.mlp.w*.total=[S01, R]"};
+    plan_pinned(pins, MW_COUNT(pins));
 }
 
 static void teardown(void)
@@ -117,14 +138,138 @@ START_TEST(sums_wait_for_each_other_where_there_is_memory)
 }
 END_TEST
 
+/* ---- Collectives beside kernels ---- */
+
+static MwLiveRanges live_of(const Ordered *o)
+{
+    static MwFlight flight;
+    flight = mw_staging_flight(&compilation.staging, 0);
+    return mw_live_ranges(o->legal, o->units, &o->order, &flight);
+}
+
+static Ordered order_apart(double peak_share)
+{
+    Ordered o = order_with(&(MwBucketing){.gathers_ahead = true, .sums_first = true});
+    const MwCostModel model = mw_cost_model(&cluster, &compilation.stages[0].local->mesh);
+    const MwLiveRanges live = live_of(&o);
+    mw_order_overlap(&live, &model, peak_share, &o.order);
+    return o;
+}
+
+static bool reads(const Ordered *o, int unit, int maker)
+{
+    for (int i = 0; i < o->units->units.at[unit].nodes.count; i++) {
+        const MwNode *node = mw_legal_at(o->legal, o->units->units.at[unit].nodes.at[i]);
+        for (int k = 0; k < node->operand_count; k++)
+            if (mw_operand_maker(o->legal, o->units, node, k) == maker)
+                return true;
+    }
+    return false;
+}
+
+static bool is_collective(const Ordered *o, int unit)
+{
+    const MwNode *node = mw_unit_first_node(o->legal, o->units, unit);
+    return mw_op_info(node->op)->lowering == MW_LOWER_COLLECTIVE;
+}
+
+/* Seconds of computing between a collective and its first reader, or the end of the phase; -1: that
+ * is another collective, which goes on with what it makes. */
+static double between_s(const Ordered *o, const MwCostModel *model, int position)
+{
+    const int maker = o->order.unit[position];
+    const MwPhase phase = o->units->units.at[maker].phase;
+    double seconds = 0;
+    for (int p = position + 1; p < o->order.begin[phase + 1]; p++) {
+        if (reads(o, o->order.unit[p], maker))
+            return is_collective(o, o->order.unit[p]) ? -1 : seconds;
+        seconds += mw_unit_s(arena, o->legal, o->units, model, o->order.unit[p]);
+    }
+    return seconds;
+}
+
+/* How many large collectives of a kind computing hides in a phase, and of how many. */
+static int count_hidden(const Ordered *o, MwPhase phase, MwOp op, int *of)
+{
+    const MwCostModel model = mw_cost_model(&cluster, &compilation.stages[0].local->mesh);
+    int hidden = 0;
+    *of = 0;
+    for (int p = o->order.begin[phase]; p < o->order.begin[phase + 1]; p++) {
+        const MwNode *node = mw_unit_first_node(o->legal, o->units, o->order.unit[p]);
+        const int64_t bytes = mw_max(
+            mw_tensor_bytes(mw_value_tensor(o->legal->graph, (MwValueId){node->first_result})),
+            node->operand_count ? mw_tensor_bytes(mw_legal_operand_tensor(o->legal, node, 0)) : 0);
+        const double computing_s = node->op == op ? between_s(o, &model, p) : -1;
+        if (computing_s < 0 || bytes < large_bytes / 4)
+            continue;
+        const double alone_s = mw_cost_collective_s(
+            &model, mw_op_collective(op), (int)mw_node_int(node, MW_ATTR_MESH_AXIS), (double)bytes);
+        hidden += computing_s >= alone_s;
+        ++*of;
+    }
+    return hidden;
+}
+
+/* The most bytes that are live at once before the update. */
+static int64_t most_live(const Ordered *o)
+{
+    const MwLiveRanges live = live_of(o);
+    int64_t *change = MW_NEW(arena, int64_t, o->order.count + 2), bytes = 0, most = 0;
+    for (int v = 0; v < o->legal->graph->values.count; v++) {
+        const MwValueId root = {v};
+        if (!o->units->is_stored[v] || mw_live_is_persistent(&live, root) ||
+            mw_legal_root(o->legal, root).index != v)
+            continue;
+        const int begin = mw_live_begin(&live, root);
+        change[begin] += mw_tensor_bytes(mw_value_tensor(o->legal->graph, root));
+        change[mw_max(begin, live.last_use[v]) + 1] -=
+            mw_tensor_bytes(mw_value_tensor(o->legal->graph, root));
+    }
+    for (int p = 0; p < o->order.begin[MW_PHASE_UPDATE]; p++)
+        most = mw_max(most, bytes += change[p]);
+    return most;
+}
+
+/* All but what the phase begins or ends with. */
+START_TEST(collectives_run_beside_kernels)
+{
+    const Ordered plain = order_apart(0), apart = order_apart(INFINITY);
+    int gathers, sums;
+    ck_assert_int_eq(count_hidden(&plain, MW_PHASE_FORWARD, MW_OP_ALL_GATHER, &gathers), 0);
+    ck_assert_int_ge(gathers, LARGE);
+    ck_assert_int_ge(count_hidden(&apart, MW_PHASE_FORWARD, MW_OP_ALL_GATHER, &gathers),
+                     gathers - 1);
+    ck_assert_int_eq(count_hidden(&plain, MW_PHASE_BACKWARD, MW_OP_REDUCE_SCATTER, &sums), 0);
+    ck_assert_int_ge(sums, LAYERS);
+    ck_assert_int_ge(count_hidden(&apart, MW_PHASE_BACKWARD, MW_OP_REDUCE_SCATTER, &sums),
+                     sums - 1);
+}
+END_TEST
+
+/* Nothing is moved that would need more than a share of what is live at most. */
+START_TEST(what_is_moved_keeps_the_peak)
+{
+    const Ordered plain = order_apart(0), within = order_apart(1), scarce = order_apart(1e-3);
+    int gathers;
+    ck_assert_int_le(most_live(&within), most_live(&plain) + most_live(&plain) / 1000);
+    ck_assert_int_gt(count_hidden(&within, MW_PHASE_FORWARD, MW_OP_ALL_GATHER, &gathers), 0);
+    ck_assert_int_eq(count_hidden(&scarce, MW_PHASE_FORWARD, MW_OP_ALL_GATHER, &gathers), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("bucket_order");
-    TCase *tests = tcase_create("bucket_order");
+    TCase *tests = tcase_create("split_states"), *apart = tcase_create("split_weights");
     suite_add_tcase(suite, tests);
-    tcase_add_unchecked_fixture(tests, setup, teardown);
+    suite_add_tcase(suite, apart);
+    tcase_add_unchecked_fixture(tests, split_states, teardown);
+    tcase_add_unchecked_fixture(apart, split_weights, teardown);
     tcase_set_timeout(tests, 60);
+    tcase_set_timeout(apart, 60);
     tcase_add_test(tests, new_weights_are_gathered_at_once);
     tcase_add_test(tests, sums_wait_for_each_other_where_there_is_memory);
+    tcase_add_test(apart, collectives_run_beside_kernels);
+    tcase_add_test(apart, what_is_moved_keeps_the_peak);
     return run_suite(suite);
 }
