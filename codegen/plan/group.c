@@ -37,6 +37,7 @@ typedef struct {
     const MwPlanProgram *program;
     Ints *followers; /* [instrs] instructions that cannot run before it */
     int *waits;      /* [instrs] number of instructions that must run before it and have not run */
+    int *collective; /* [instrs] the last collective that must run before it; -1: none */
     bool *done;      /* [instrs] */
     InstrSet ready;  /* those that could run and are not held */
     InstrSet held;   /* those that could run and wait for others of their kernel */
@@ -114,6 +115,9 @@ static void add_follower(void *context, int i)
     if (followers->count && mw_vec_last(followers) == following->follower)
         return;
     mw_vec_push(following->g->arena, followers, following->follower);
+    if (instr_at(following->g, i)->kind == MW_INSTR_COLLECTIVE)
+        following->g->collective[following->follower] =
+            (int)mw_max(following->g->collective[following->follower], i);
     following->g->waits[following->follower]++;
 }
 
@@ -160,6 +164,8 @@ static void find_followers(Grouper *g)
     int last_message = -1;
     g->followers = MW_NEW(g->arena, Ints, instrs);
     g->waits = MW_NEW(g->arena, int, instrs);
+    g->collective = MW_NEW(g->arena, int, instrs);
+    memset(g->collective, -1, sizeof *g->collective * (size_t)instrs);
     for (int i = 0; i < instrs; i++) {
         follow_accesses(g, accesses, i);
         note_accesses(g, accesses, i);
@@ -256,14 +262,23 @@ static bool is_on_host(const Grouper *g, int i)
            g->grouping->buffers[instr->operands[0].buffer].offset >= g->grouping->host_begin;
 }
 
-/* Runs `i` and all that can run with it and stands behind it. */
+/* Whether a call can run with `i`, and stands behind it. A collective runs beside what stands
+ * between it and what waits for it, so no call waits for a later one than `i` does because of the
+ * group, unless it would run now by itself. */
+static bool joins(const Grouper *g, int i, int call)
+{
+    return call >= i && is_on_host(g, call) == is_on_host(g, i) &&
+           (g->collective[call] <= g->collective[i] || set_has(&g->held, call));
+}
+
+/* Runs `i` and all that joins it. */
 static void run_group(Grouper *g, int i)
 {
     Calls *calls = &g->calls[instr_at(g, i)->target];
     Ints group = {0};
     tidy_calls(g, calls);
     for (int c = 0; c < calls->ready.count; c++)
-        if (calls->ready.at[c] >= i && is_on_host(g, calls->ready.at[c]) == is_on_host(g, i))
+        if (joins(g, i, calls->ready.at[c]))
             mw_vec_push(g->arena, &group, calls->ready.at[c]);
     g->out.instrs[g->out.instr_count++] = join_calls(g, &group);
     for (int c = 0; c < group.count; c++)

@@ -39,6 +39,10 @@ static const struct {
     {"c-A=A k0-A=B c-C=C k0-C=D", false, "c-A=A k0-A=B c-C=C k0-C=D"},
     {"c-A=A k0-A=B c-C=C k0-C=D", true, "c-A=A c-C=C k0-A=B-C=D"},
     {"c-A=A k0-A=B c-B=B c-C=C k0-C=D c-D=D", true, "c-A=A c-C=C k0-A=B-C=D c-B=B c-D=D"},
+    /* A collective runs beside what is before its reader, which is not taken forward to it. */
+    {"c-A=B k0-E=F k2-G=H k0-B=C", false, "c-A=B k0-E=F k2-G=H k0-B=C"},
+    {"c-A=B k0-B=F k2-G=H k0-B=C", false, "c-A=B k0-B=F-B=C k2-G=H"},
+    {"c-A=B k0-E=F k2-G=H k0-B=C", true, "c-A=B k2-G=H k0-E=F-B=C"},
     /* Communication finds long work begun. */
     {"c-A=A k1-A=B c-C=C k1-C=D k1-E=F", true, "c-A=A k1-A=B-E=F c-C=C k1-C=D"},
     {"k1-A=B k2-E=C k1-C=D", true, "k2-E=C k1-A=B-C=D"},
