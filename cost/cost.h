@@ -79,8 +79,8 @@ double mw_cost_memory_s(const MwCostModel *model, double bytes, double distance)
 
 /* Seconds of a collective along one axis, by the fastest known algorithm; 0 along an axis of one
  * device. `bytes` are per device, of the larger of operand and result: the whole for all_reduce,
- * the gathered result of all_gather, the source of reduce_scatter, either one for all_to_all and
- * shift. */
+ * the gathered result of all_gather, the source of reduce_scatter, either one for all_to_all, a
+ * shift, and mirror. */
 double mw_cost_collective_s(const MwCostModel *model, MwCollective kind, int axis, double bytes);
 
 /* How a collective is done, and what it takes. */
