@@ -116,5 +116,10 @@ double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices);
  * collective is no work. */
 MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId node, const MwShardingRule *rule,
                          const int ways[MW_MAX_FACTORS]);
+/* The work of the node on half of a block of the uneven factor of `rule`, where each device has an
+ * early half and the late half of the block in the mirror: the mean of both, on the device with the
+ * most work. */
+MwWork mw_cost_half_work(const MwGraph *graph, MwNodeId node, const MwShardingRule *rule,
+                         const int ways[MW_MAX_FACTORS]);
 
 #endif

@@ -80,6 +80,9 @@ typedef enum {
     /* int: block_stride times the block, by `axes`, of the device that is `places` further along
      * `axis`, round its end */
     MW_ARG_SHIFTED,
+    /* int: block_stride times the block, by `axes`, in the mirror: as far from the last one as the
+     * device's own is from the first */
+    MW_ARG_MIRRORED,
     MW_ARG_STEP, /* int: the step as kernels get it (base/philox.h); steps count from 1 */
     MW_ARG_SEED, /* int: the seed of the run */
 } MwPlanArgKind;
