@@ -95,20 +95,23 @@ double mw_mirror_s(MwArena *arena, const MwGraph *graph, MwNodeId id, const MwSt
     return seconds;
 }
 
-/* Of an operand, both halves and the one that came; of a result likewise. */
+/* While the node runs on the early half, there are both halves of each operand and the one that
+ * came, and of the results no more than what they take themselves. When the results go back, there
+ * are as many halves of them, and besides the sums both parts, of which a sum takes the place of
+ * one. */
 int64_t mw_mirror_bytes(const MwGraph *graph, MwNodeId id, const MwStrategy *strategy,
                         const MwMeshShape *mesh)
 {
     const Halves h = halves_of(graph, id, strategy, mesh);
-    int64_t halved = 0, added = 0;
+    int64_t taken = 0, given = 0, added = 0;
     for (int k = 0; k < h.node->operand_count; k++)
-        halved += halved_bytes(&h, h.node->operands[k], strategy->operands[k]);
+        taken += halved_bytes(&h, h.node->operands[k], strategy->operands[k]);
     for (int k = 0; k < h.node->result_count; k++) {
         const MwValueId result = mw_node_result(graph, id, k);
-        halved += halved_bytes(&h, result, strategy->results[k]);
+        given += halved_bytes(&h, result, strategy->results[k]);
         added += added_bytes(&h, result, strategy->results[k]);
     }
-    return 3 * (halved / 2) + 2 * added;
+    return mw_max(3 * (taken / 2), mw_max(3 * (given / 2), taken / 2) + added);
 }
 
 /* ---- Nodes ---- */
@@ -175,13 +178,25 @@ static MwValueId sum_of(const Mirror *m, MwValueId early, MwValueId late)
     return mw_build_cast(m->graph, sum, type);
 }
 
+/* Makes the node on the late half, of which `operands` are, wait for that on the early one, while
+ * which they come. */
+static void wait_for_early(const Mirror *m, MwNodeId early, MwValueId *operands)
+{
+    int k = 0;
+    while (halved_dim(m->strategy, m->strategy->operands[k]) < 0)
+        k++;
+    const MwValueId pair[] = {operands[k], mw_node_result(m->graph, early, 0)};
+    operands[k] = mw_build(m->graph, NULL, MW_OP_RUN_AFTER, pair, MW_COUNT(pair), NULL, 0);
+}
+
 void mw_mirror_build(MwGraph *local, const MwMeshShape *mesh, const MwStrategy *strategy,
                      const MwNodeSpec *spec, MwValueId *results)
 {
     const Mirror m = {local, mesh, strategy, spec};
     /* The halves set out first, and come while the node runs on the early one. */
-    const MwValueId *late_operands = half_operands(&m, true);
+    MwValueId *late_operands = half_operands(&m, true);
     const MwNodeId early = half_node(&m, half_operands(&m, false), false);
+    wait_for_early(&m, early, late_operands);
     const MwNodeId late = half_node(&m, late_operands, true);
     for (int k = 0; k < mw_node(local, early)->result_count; k++) {
         MwValueId parts[] = {mw_node_result(local, early, k), mw_node_result(local, late, k)};
