@@ -20,7 +20,8 @@ _Static_assert(MW_COMBINE_COUNT <= 4, "a spec has two bits for the combine");
 const MwCollectiveInfo *mw_collective_info(MwCollective collective)
 {
     static const MwCollectiveInfo infos[MW_COLLECTIVE_COUNT] = {
-#define COLLECTIVE(id, ...) [MW_##id] = {__VA_ARGS__},
+#define COLLECTIVE(id, name, splits, joins, combines, peer)                                        \
+    [MW_##id] = {name, splits, joins, combines, MW_PEER_##peer},
 #include "base/collectives.def"
 #undef COLLECTIVE
     };
@@ -31,6 +32,32 @@ const MwCollectiveInfo *mw_collective_info(MwCollective collective)
 const char *mw_collective_name(MwCollective collective)
 {
     return mw_collective_info(collective)->name;
+}
+
+/* The member that is so many places behind another if members get what is behind them. */
+static int peer_of(MwCollective collective, int members, int member, int places)
+{
+    switch (mw_collective_info(collective)->peer) {
+    case MW_PEER_NEXT:
+        return mw_ring_member(members, member, places);
+    case MW_PEER_LAST:
+        return mw_ring_member(members, member, -places);
+    case MW_PEER_MIRROR:
+        return members - 1 - member;
+    case MW_PEER_ALL:
+        break;
+    }
+    MW_UNREACHABLE();
+}
+
+int mw_collective_giver(MwCollective collective, int members, int member)
+{
+    return peer_of(collective, members, member, 1);
+}
+
+int mw_collective_taker(MwCollective collective, int members, int member)
+{
+    return peer_of(collective, members, member, -1);
 }
 
 const char *mw_combine_name(MwCombine combine)

@@ -24,18 +24,21 @@ typedef enum { MW_COMBINE_SUM, MW_COMBINE_MAX, MW_COMBINE_LOGSUMEXP, MW_COMBINE_
 
 /* Communication among the devices that differ in one mesh axis only (base/collectives.def). */
 typedef enum {
-#define COLLECTIVE(id, name, splits, joins, combines, shift) MW_##id,
+#define COLLECTIVE(id, name, splits, joins, combines, peer) MW_##id,
 #include "base/collectives.def"
 #undef COLLECTIVE
     MW_COLLECTIVE_COUNT
 } MwCollective;
+
+/* The member whose source a member of the group gets. */
+typedef enum { MW_PEER_ALL, MW_PEER_NEXT, MW_PEER_LAST, MW_PEER_MIRROR } MwPeer;
 
 typedef struct {
     const char *name; /* "all_reduce" */
     bool splits;      /* the source of a member has one block for each member */
     bool joins;       /* the result of a member has one block from each member */
     bool combines;    /* the members' elements of one position are combined */
-    int shift;        /* how far behind it the member is whose source a member gets; 0: of all */
+    MwPeer peer;
 } MwCollectiveInfo;
 
 const MwCollectiveInfo *mw_collective_info(MwCollective collective);
@@ -45,6 +48,9 @@ static inline int mw_ring_member(int members, int member, int places)
 {
     return (member + places + members) % members;
 }
+/* The member whose source `member` gets, and the one that gets its source, where that is one. */
+int mw_collective_giver(MwCollective collective, int members, int member);
+int mw_collective_taker(MwCollective collective, int members, int member);
 /* Whether source and result may be one buffer. */
 static inline bool mw_collective_in_place(MwCollective collective)
 {

@@ -200,6 +200,8 @@ static double by_level_s(const MwCluster *cluster, const MwAxisPath *path, MwCol
     case MW_RING_SHIFT_BACK: /* one device of the group's part of a node sends to the next node */
         far.flows = path->sharers;
         return fmax(level_s(&near, kind, bytes), level_s(&far, kind, bytes));
+    case MW_MIRROR: /* all devices of a node send to another one */
+        return level_s(&far, kind, bytes);
     case MW_COLLECTIVE_COUNT:
         break;
     }

@@ -79,8 +79,8 @@ double mw_cost_memory_s(const MwCostModel *model, double bytes, double distance)
 
 /* Seconds of a collective along one axis, by the fastest known algorithm; 0 along an axis of one
  * device. `bytes` are per device, of the larger of operand and result: the whole for all_reduce,
- * the gathered result of all_gather, the source of reduce_scatter, either one for all_to_all and
- * shift. */
+ * the gathered result of all_gather, the source of reduce_scatter, either one for all_to_all, a
+ * shift, and mirror. */
 double mw_cost_collective_s(const MwCostModel *model, MwCollective kind, int axis, double bytes);
 
 /* How a collective is done, and what it takes. */
@@ -115,6 +115,11 @@ double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices);
  * is read and every result written once; a gather reads only the rows that it returns. A
  * collective is no work. */
 MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId node, const MwShardingRule *rule,
+                         const int ways[MW_MAX_FACTORS]);
+/* The work of the node on half of a block of the uneven factor of `rule`, where each device has an
+ * early half and the late half of the block in the mirror: the mean of both, on the device with the
+ * most work. */
+MwWork mw_cost_half_work(const MwGraph *graph, MwNodeId node, const MwShardingRule *rule,
                          const int ways[MW_MAX_FACTORS]);
 
 #endif

@@ -7,6 +7,7 @@
 #include "cost/cost.h"
 
 #include <math.h>
+#include <string.h>
 
 /* True if some dimension of `map` runs over `factor`. */
 static bool has_factor(const MwFactorMap *map, int rank, int factor)
@@ -22,6 +23,7 @@ typedef struct {
     const MwNode *node;
     const MwShardingRule *rule;
     const int *ways;
+    bool is_halved; /* the ways of the uneven factor are halves, of which a device has two */
 } WorkQuery;
 
 static const MwTensor *operand_tensor(const WorkQuery *query, int i)
@@ -205,12 +207,35 @@ static double share_of_keys(const MwNode *node, double queries, double end, doub
     return fmin(share, (is_causal ? reach : 2 * reach - 1) / keys);
 }
 
+/* The mean share of the two halves that a device has, an early one and a late one: that of the
+ * device whose share is the greatest. `queries` are those of a half; the last of all is before
+ * `end`, which is `ahead` of their number. */
+static double halved_share(const MwNode *node, double queries, double end, double ahead,
+                           double keys)
+{
+    const int devices = (int)((end - ahead) / queries / 2);
+    double most = 0;
+    for (int i = 0; i < devices; i++) {
+        const double early = ahead + (2 * i + 1) * queries, late = end - 2 * i * queries;
+        most = fmax(most, (share_of_keys(node, queries, early, keys) +
+                           share_of_keys(node, queries, late, keys)) /
+                              2);
+    }
+    return most;
+}
+
+/* How far query 0 is ahead of key 0. */
+static int64_t offset_of(const MwNode *node)
+{
+    const MwAttr *offset = mw_node_attr(node, MW_ATTR_OFFSET);
+    return offset->ints.count ? offset->ints.at[0] : 0;
+}
+
 /* The positions from the first key up to the last query of the device that has the most work: of
  * the whole sequence, or of the block where queries and keys are split alike. */
 static int64_t positions(const MwNode *node, const MwTensor *q)
 {
-    const MwAttr *offset = mw_node_attr(node, MW_ATTR_OFFSET);
-    const int64_t ahead = offset->ints.count ? offset->ints.at[0] : 0;
+    const int64_t ahead = offset_of(node);
     const MwAttr *origin = mw_node_attr(node, MW_ATTR_ORIGIN);
     if (!origin->ints.count)
         return q->dim[1] + ahead;
@@ -231,8 +256,11 @@ static void shape_attention(const WorkQuery *query, MwWork *work)
     work->k = local_dim(query, q, q_map, 3);
     work->flops =
         mw_op_info(query->node->op)->flops_per_point * work->batch * work->m * work->n * work->k;
+    const double end = (double)positions(query->node, q);
     const double share =
-        share_of_keys(query->node, work->m, (double)positions(query->node, q), work->n);
+        query->is_halved || mw_node_attr(query->node, MW_ATTR_QUERY_HALF)->ints.count
+            ? halved_share(query->node, work->m, end, (double)offset_of(query->node), work->n)
+            : share_of_keys(query->node, work->m, end, work->n);
     work->flops *= share;
     work->is_masked = share < 1;
 }
@@ -272,11 +300,9 @@ static MwWork stream_work(const WorkQuery *query)
                     .flops = mw_op_info(query->node->op)->flops_per_point * local_points(query)};
 }
 
-MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId id, const MwShardingRule *rule,
-                         const int ways[MW_MAX_FACTORS])
+static MwWork work_of(const WorkQuery *query)
 {
-    const MwNode *node = mw_node(graph, id);
-    const WorkQuery query = {graph, node, rule, ways};
+    const MwNode *node = query->node;
     MwWork work = {.kind = MW_WORK_NONE};
     switch (mw_op_info(node->op)->lowering) {
     case MW_LOWER_SOURCE:
@@ -285,22 +311,38 @@ MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId id, const MwShardingRule
     case MW_LOWER_TRANSFER:
         return work;
     case MW_LOWER_CONTRACT:
-        work = stream_work(&query);
+        work = stream_work(query);
         if (node->operand_count == 2)
-            work_product(&query, &work);
+            work_product(query, &work);
         return work;
     case MW_LOWER_LIBRARY:
-        work = stream_work(&query);
-        work_library(&query, &work);
+        work = stream_work(query);
+        work_library(query, &work);
         return work;
     case MW_LOWER_MAP:
     case MW_LOWER_REDUCE:
     case MW_LOWER_ROWS:
     case MW_LOWER_MOVE:
     case MW_LOWER_GATHER:
-        return stream_work(&query);
+        return stream_work(query);
     case MW_LOWER_DERIVED:
         break;
     }
     MW_UNREACHABLE();
+}
+
+MwWork mw_cost_node_work(const MwGraph *graph, MwNodeId id, const MwShardingRule *rule,
+                         const int ways[MW_MAX_FACTORS])
+{
+    return work_of(&(WorkQuery){graph, mw_node(graph, id), rule, ways, .is_halved = false});
+}
+
+MwWork mw_cost_half_work(const MwGraph *graph, MwNodeId id, const MwShardingRule *rule,
+                         const int ways[MW_MAX_FACTORS])
+{
+    int halves[MW_MAX_FACTORS];
+    MW_ASSERT(rule->uneven >= 0);
+    memcpy(halves, ways, sizeof halves);
+    halves[rule->uneven] *= 2;
+    return work_of(&(WorkQuery){graph, mw_node(graph, id), rule, halves, .is_halved = true});
 }

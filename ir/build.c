@@ -84,6 +84,21 @@ MwValueId mw_build_broadcast(MwGraph *graph, MwValueId x, const MwTensor *shape)
     return build_shaped(graph, MW_OP_BROADCAST, x, shape);
 }
 
+MwValueId mw_build_slice(MwGraph *graph, MwValueId x, int dim, int64_t begin, int64_t end)
+{
+    if (begin == 0 && end == mw_value_tensor(graph, x)->dim[dim])
+        return x;
+    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, dim), mw_attr_int(MW_ATTR_BEGIN, begin),
+                            mw_attr_int(MW_ATTR_END, end)};
+    return mw_build(graph, NULL, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
+}
+
+MwValueId mw_build_concat(MwGraph *graph, const MwValueId *parts, int count, int dim)
+{
+    const MwAttr axis = mw_attr_int(MW_ATTR_AXIS, dim);
+    return count == 1 ? parts[0] : mw_build(graph, NULL, MW_OP_CONCAT, parts, count, &axis, 1);
+}
+
 /* `type` is that of the result, or MW_TYPE_NOT_GIVEN. */
 static MwValueId build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep, int type)
 {

@@ -23,6 +23,10 @@ MwValueId mw_build_scalar(MwGraph *graph, double value);
 MwValueId mw_build_cast(MwGraph *graph, MwValueId x, MwType type);
 MwValueId mw_build_reshape(MwGraph *graph, MwValueId x, const MwTensor *shape);
 MwValueId mw_build_broadcast(MwGraph *graph, MwValueId x, const MwTensor *shape);
+/* The elements from `begin` on, before `end`, of a dimension; `x` itself if these are all. */
+MwValueId mw_build_slice(MwGraph *graph, MwValueId x, int dim, int64_t begin, int64_t end);
+/* The parts one after another along a dimension; one part is itself. */
+MwValueId mw_build_concat(MwGraph *graph, const MwValueId *parts, int count, int dim);
 /* The sum over the dimensions whose bit is set in `dims`; with `keep` they stay with size 1. */
 MwValueId mw_build_sum(MwGraph *graph, MwValueId x, unsigned dims, bool keep);
 /* The sum of `x` over the dimensions in which the shape of `like` is broadcast to the shape of

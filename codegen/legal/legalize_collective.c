@@ -178,6 +178,7 @@ void mw_legal_collective(MwLegalizer *l, const MwNode *node, const MwValueId *op
         return;
     case MW_RING_SHIFT:
     case MW_RING_SHIFT_BACK:
+    case MW_MIRROR:
         results[0] = add_collective(l, node, dense(l, x), 0, 0);
         return;
     case MW_COLLECTIVE_COUNT:

@@ -96,7 +96,8 @@ bool mw_library_place_result(const MwLegal *legal, const MwNode *node, int k,
 }
 
 /* The position in its sequence of element 0 of this device's `length` queries or keys, which may be
- * split over mesh axes; `key` is the origin of the sequence. */
+ * split over mesh axes; `key` is the origin of the sequence. Of half a block of queries, that of
+ * the block. */
 static MwPlanArg position_of(const MwNode *node, MwAttrKey key, int64_t length)
 {
     const MwAttr *origin = mw_node_attr(node, key);
@@ -104,6 +105,11 @@ static MwPlanArg position_of(const MwNode *node, MwAttrKey key, int64_t length)
     if (!origin->ints.count)
         return arg;
     const MwAxes axes = mw_spec_dim(mw_node_spec(node, key + 1), 1);
+    const MwAttr *half = mw_node_attr(node, MW_ATTR_QUERY_HALF);
+    if (key == MW_ATTR_ORIGIN && half->ints.count)
+        return (MwPlanArg){.kind = half->ints.at[0] ? MW_ARG_MIRRORED : MW_ARG_POSITION,
+                           .axes = axes,
+                           .block_stride = 2 * length};
     const MwAttr *shift = mw_node_attr(node, MW_ATTR_KEY_SHIFT);
     if (key == MW_ATTR_KEY_ORIGIN && shift->ints.count)
         return (MwPlanArg){.kind = MW_ARG_SHIFTED,
@@ -140,7 +146,9 @@ void mw_arguments_attention(const MwLegal *legal, const MwNode *node, MwPlanArg 
     const MwAttr *window = mw_node_attr(node, MW_ATTR_WINDOW);
     args[MW_SDPA_WINDOW].i = window->ints.count ? window->ints.at[0] : 0;
     const MwAttr *offset = mw_node_attr(node, MW_ATTR_OFFSET);
-    args[MW_SDPA_OFFSET].i = offset->ints.count ? offset->ints.at[0] : 0;
+    const MwAttr *half = mw_node_attr(node, MW_ATTR_QUERY_HALF);
+    args[MW_SDPA_OFFSET].i = (offset->ints.count ? offset->ints.at[0] : 0) +
+                             (half->ints.count ? half->ints.at[0] * q->dim[1] : 0);
     args[MW_SDPA_TYPE].i = q->type;
     args[MW_SDPA_SCALE].f = mw_node_float(node, MW_ATTR_SCALE);
     args[MW_SDPA_SOFT_CAP].f = mw_node_float(node, MW_ATTR_SOFT_CAP);

@@ -104,14 +104,14 @@ static void note_read(MwLiveRanges *live, MwValueId value, int position)
     note_use(live, value, stays && loop >= 0 ? live->order->loops[loop].last : position);
 }
 
-/* Where collectives run while kernels do, what a shift reads lasts until what it makes is read: the
- * units between run meanwhile, and may not write over it. */
-static void note_shifted(MwLiveRanges *live, const MwNode *node, const int32_t *first_use)
+/* Where collectives run while kernels do, what goes to one other device lasts until what comes from
+ * one is read: the units between run meanwhile, and may not write over it. */
+static void note_exchanged(MwLiveRanges *live, const MwNode *node, const int32_t *first_use)
 {
     const int first = first_use[node->first_result];
-    const bool is_shift = mw_op_info(node->op)->lowering == MW_LOWER_COLLECTIVE &&
-                          mw_collective_info(mw_op_collective(node->op))->shift != 0;
-    if (is_shift && live->legal->backend->overlaps && first >= 0)
+    const bool has_peer = mw_op_info(node->op)->lowering == MW_LOWER_COLLECTIVE &&
+                          mw_collective_info(mw_op_collective(node->op))->peer != MW_PEER_ALL;
+    if (has_peer && live->legal->backend->overlaps && first >= 0)
         mw_live_note_use_after(live, node->operands[0], first - 1);
 }
 
@@ -190,7 +190,7 @@ MwLiveRanges mw_live_ranges(const MwLegal *legal, const MwUnits *units, const Mw
         const MwNode *node = mw_legal_at(legal, n);
         const int unit = units->unit_of[n];
         note_moving(&live, node);
-        note_shifted(&live, node, first_use);
+        note_exchanged(&live, node, first_use);
         for (int k = 0; k < node->operand_count && unit >= 0; k++) {
             note_read(&live, node->operands[k], order->position[unit]);
             if (order->held && order->held[unit] >= 0)

@@ -105,7 +105,7 @@ static bool is_collective(const Mover *m, const Step *step)
     const MwNode *node = first_node(m, step);
     if (mw_op_info(node->op)->lowering != MW_LOWER_COLLECTIVE || unit_at(m, step->first)->loop >= 0)
         return false;
-    return mw_collective_info(mw_op_collective(node->op))->shift == 0 &&
+    return mw_collective_info(mw_op_collective(node->op))->peer == MW_PEER_ALL &&
            m->model->mesh.size[mw_node_int(node, MW_ATTR_MESH_AXIS)] > 1;
 }
 

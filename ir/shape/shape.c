@@ -123,10 +123,23 @@ static bool check_key_shift(MwShapeContext *context)
                                           "compiler writes what does");
 }
 
+/* Checks that a half of the queries is one of a block, of those that they are split into. */
+static bool check_query_half(MwShapeContext *context)
+{
+    const MwAttr *half = mw_shape_attr(context, MW_ATTR_QUERY_HALF);
+    if (!half || !half->ints.count)
+        return true;
+    const MwAttr *split = mw_shape_attr(context, MW_ATTR_SPLIT);
+    const bool fits = half->ints.count == 1 && half->ints.at[0] >= 0 && half->ints.at[0] <= 1 &&
+                      split->spec_rank > 1 && mw_spec_dim(split->spec, 1);
+    return fits || mw_shape_fail(context, "cannot take half of the queries: only the compiler "
+                                          "writes what does");
+}
+
 static bool check_origins(MwShapeContext *context)
 {
     return check_origin(context, MW_ATTR_ORIGIN) && check_origin(context, MW_ATTR_KEY_ORIGIN) &&
-           check_key_shift(context);
+           check_key_shift(context) && check_query_half(context);
 }
 
 /* Checks that the elements of a result can be counted: products of sizes are computed in 64 bits

@@ -161,6 +161,8 @@ static AttentionFactors add_attention(MwShardingContext *context)
     f.key = mw_sharding_add(context, k->dim[1]);
     f.width = mw_sharding_add_fixed(context, q->dim[3]);
     mw_sharding_add_fixed(context, q->dim[2] / k->dim[2]);
+    if (mw_node_int(context->node, MW_ATTR_CAUSAL))
+        context->rule->uneven = f.query;
     return f;
 }
 

@@ -67,6 +67,10 @@ typedef struct {
     struct {
         int stays, travels;
     } ring;
+    /* A factor whose later points are more work than the earlier ones, as the queries of a causal
+     * mask are: work is shared evenly where a device has half of its own block and half of that of
+     * the device in the mirror. -1: there is none. */
+    int uneven;
 } MwShardingRule;
 
 #endif

@@ -26,7 +26,8 @@ MwShardingRule mw_sharding_rule(MwArena *arena, const MwGraph *graph, MwNodeId i
     MwShardingRule rule = {.operands = new_maps(arena, node->operand_count),
                            .results = new_maps(arena, node->result_count),
                            .normaliser = -1,
-                           .ring = {-1, -1}};
+                           .ring = {-1, -1},
+                           .uneven = -1};
     MwShardingContext context = {.graph = graph, .node = node, .rule = &rule};
     rules[node->op](&context);
     return rule;

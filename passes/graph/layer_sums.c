@@ -14,9 +14,7 @@ static MwValueId sum_scalars(MwGraph *graph, const MwValueId *scalars, int count
     MwValueId *elements = MW_NEW(arena, MwValueId, count);
     for (int i = 0; i < count; i++)
         elements[i] = mw_build_reshape(graph, scalars[i], &single);
-    MwAttr axis = mw_attr_int(MW_ATTR_AXIS, 0);
-    MwValueId all = mw_build(graph, NULL, MW_OP_CONCAT, elements, count, &axis, 1);
-    return mw_build_sum(graph, all, 1, false);
+    return mw_build_sum(graph, mw_build_concat(graph, elements, count, 0), 1, false);
 }
 
 typedef MW_VEC(MwValueId) ScalarList;

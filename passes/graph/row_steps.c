@@ -130,9 +130,7 @@ static MwValueId join(const MwRewrite *r, const LookUps *found, int k)
         const MwTensor flat = mw_tensor(tensor->type, 1 + k, dim);
         part[i] = mw_build_reshape(to, value, &flat);
     }
-    const MwAttr axis = mw_attr_int(MW_ATTR_AXIS, 0);
-    return found->count == 1 ? part[0]
-                             : mw_build(to, NULL, MW_OP_CONCAT, part, found->count, &axis, 1);
+    return mw_build_concat(to, part, found->count, 0);
 }
 
 /* Each of ids[n] where it is the first of equal ones, and -1 elsewhere. */

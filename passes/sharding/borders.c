@@ -5,6 +5,7 @@
 #include "ir/build.h"
 #include "ir/node_windows.h"
 #include "passes/sharding/step_node.h"
+#include "passes/sharding/steps.h"
 
 /* The mesh axis of a border that has one alone. */
 static int only_axis(const MwBorder *border)
@@ -85,59 +86,39 @@ MwTensor mw_borders_tensor(const MwBorders *borders)
 
 /* ---- Costs ---- */
 
-typedef struct {
-    MwArena *arena;
-    const MwCostModel *model;
-    MW_VEC(MwReshardStep) steps;
-} Path;
-
-static void add_step(Path *path, MwOp op, int axis, int dim, int64_t bytes)
-{
-    const double seconds =
-        mw_cost_collective_s(path->model, mw_op_collective(op), axis, (double)bytes);
-    mw_vec_push(path->arena, &path->steps,
-                ((MwReshardStep){.op = op,
-                                 .axis = axis,
-                                 .dim = dim,
-                                 .from_dim = -1,
-                                 .bytes = bytes,
-                                 .cost = mw_max(1, mw_picoseconds(seconds))}));
-}
-
 /* Adds the collectives of what the devices exchange along dimension `i` of those that are split,
  * where they are to give `first` elements to the device before and `last` to the one after. */
-static void add_exchange(Path *path, const MwBorders *borders, int i, int64_t first, int64_t last)
+static void add_exchange(MwSteps *steps, const MwBorders *borders, int i, int64_t first,
+                         int64_t last)
 {
     const MwBorder *border = &borders->at[i];
     int64_t bytes = slice_bytes(borders, i);
     if (border->goes_round) {
         if (first > 0)
-            add_step(path, MW_OP_RING_SHIFT, only_axis(border), border->dim, first * bytes);
+            mw_steps_add(steps, MW_OP_RING_SHIFT, only_axis(border), border->dim, first * bytes);
         if (last > 0)
-            add_step(path, MW_OP_RING_SHIFT_BACK, only_axis(border), border->dim, last * bytes);
+            mw_steps_add(steps, MW_OP_RING_SHIFT_BACK, only_axis(border), border->dim,
+                         last * bytes);
         return;
     }
     bytes *= first + last;
     for (int axis = MW_MAX_AXES - 1; axis >= 0 && bytes > 0; axis--) {
         if (!(border->axes >> axis & 1))
             continue;
-        bytes *= path->model->mesh.size[axis];
-        add_step(path, MW_OP_ALL_GATHER, axis, border->dim, bytes);
+        bytes *= steps->model->mesh.size[axis];
+        mw_steps_add(steps, MW_OP_ALL_GATHER, axis, border->dim, bytes);
     }
 }
 
 MwReshardPath mw_borders_path(MwArena *arena, const MwBorders *borders, const MwCostModel *model)
 {
-    Path path = {.arena = arena, .model = model};
+    MwSteps steps = {.arena = arena, .model = model};
     for (int k = 0; k < borders->takes; k++)
         for (int i = 0; i < borders->count; i++)
-            add_exchange(&path, borders, i, borders->at[i].after, borders->at[i].before);
+            add_exchange(&steps, borders, i, borders->at[i].after, borders->at[i].before);
     for (int i = 0; i < borders->count && borders->gives; i++)
-        add_exchange(&path, borders, i, borders->at[i].before, borders->at[i].after);
-    MwReshardPath found = {.steps = path.steps.at, .count = path.steps.count};
-    for (int i = 0; i < found.count; i++)
-        found.cost += found.steps[i].cost;
-    return found;
+        add_exchange(&steps, borders, i, borders->at[i].before, borders->at[i].after);
+    return mw_steps_path(&steps);
 }
 
 double mw_borders_s(MwArena *arena, const MwBorders *borders, const MwCostModel *model)
@@ -164,21 +145,6 @@ typedef struct {
 static const MwTensor *type_of(const Exchange *e, MwValueId value)
 {
     return mw_value_tensor(e->graph, value);
-}
-
-static MwValueId part_of(const Exchange *e, MwValueId x, int dim, int64_t begin, int64_t end)
-{
-    if (begin == 0 && end == type_of(e, x)->dim[dim])
-        return x;
-    const MwAttr attrs[] = {mw_attr_int(MW_ATTR_AXIS, dim), mw_attr_int(MW_ATTR_BEGIN, begin),
-                            mw_attr_int(MW_ATTR_END, end)};
-    return mw_build(e->graph, NULL, MW_OP_SLICE, &x, 1, attrs, MW_COUNT(attrs));
-}
-
-static MwValueId joined(const Exchange *e, const MwValueId *parts, int count, int dim)
-{
-    const MwAttr axis = mw_attr_int(MW_ATTR_AXIS, dim);
-    return count == 1 ? parts[0] : mw_build(e->graph, NULL, MW_OP_CONCAT, parts, count, &axis, 1);
 }
 
 /* `x` with `before` and `after` zeros along a dimension. */
@@ -209,7 +175,7 @@ static MwValueId of_each_block(const Exchange *e, MwValueId x, int dim, int64_t 
     tensor.dim[dim] = block;
     MW_ASSERT(mw_tensor_insert_dim(&tensor, dim, blocks));
     x = mw_build_reshape(e->graph, x, &tensor);
-    x = part_of(e, x, dim + 1, begin, begin + size);
+    x = mw_build_slice(e->graph, x, dim + 1, begin, begin + size);
     tensor = *type_of(e, x);
     mw_tensor_remove_dim(&tensor, dim);
     tensor.dim[dim] = blocks * size;
@@ -227,8 +193,13 @@ static MwValueId of_neighbour(const Exchange *e, const MwBorder *border, MwValue
     end.dim[dim] = size;
     const MwValueId fill = mw_build_constant(e->graph, &end, outside);
     MwValueId part =
-        is_before ? joined(e, (MwValueId[]){fill, part_of(e, parts, dim, 0, all - size)}, 2, dim)
-                  : joined(e, (MwValueId[]){part_of(e, parts, dim, size, all), fill}, 2, dim);
+        is_before
+            ? mw_build_concat(
+                  e->graph,
+                  (MwValueId[]){fill, mw_build_slice(e->graph, parts, dim, 0, all - size)}, 2, dim)
+            : mw_build_concat(e->graph,
+                              (MwValueId[]){mw_build_slice(e->graph, parts, dim, size, all), fill},
+                              2, dim);
     for (int axis = 0; axis < e->mesh->axis_count; axis++)
         if (border->axes >> axis & 1)
             part = along(e, MW_OP_SHARD, part, axis, dim);
@@ -249,7 +220,8 @@ static MwValueId but_at_end(const Exchange *e, const MwBorder *border, MwValueId
     flags.dim[dim] = border->ways - 1;
     const MwValueId others = mw_build_constant(e->graph, &flags, 0);
     const MwValueId ends[] = {is_last ? others : end, is_last ? end : others};
-    const MwValueId at_end = along(e, MW_OP_SHARD, joined(e, ends, 2, dim), only_axis(border), dim);
+    const MwValueId at_end =
+        along(e, MW_OP_SHARD, mw_build_concat(e->graph, ends, 2, dim), only_axis(border), dim);
     return mw_build_select(e->graph, mw_build_broadcast(e->graph, at_end, type_of(e, part)),
                            mw_build_constant(e->graph, type_of(e, part), outside), part);
 }
@@ -288,7 +260,7 @@ static Neighbours exchange_among_all(const Exchange *e, const MwBorder *border, 
         given[count++] = last;
     if (!count)
         return neighbours;
-    MwValueId all = joined(e, given, count, dim);
+    MwValueId all = mw_build_concat(e->graph, given, count, dim);
     for (int axis = e->mesh->axis_count - 1; axis >= 0; axis--)
         if (border->axes >> axis & 1)
             all = along(e, MW_OP_ALL_GATHER, all, axis, dim);
@@ -308,8 +280,9 @@ static Neighbours exchange(const Exchange *e, const MwBorder *border, MwValueId 
 {
     const int dim = border->dim;
     const int64_t size = type_of(e, x)->dim[dim];
-    const MwValueId firsts = first > 0 ? part_of(e, x, dim, 0, first) : mw_no_value();
-    const MwValueId lasts = last > 0 ? part_of(e, x, dim, size - last, size) : mw_no_value();
+    const MwValueId firsts = first > 0 ? mw_build_slice(e->graph, x, dim, 0, first) : mw_no_value();
+    const MwValueId lasts =
+        last > 0 ? mw_build_slice(e->graph, x, dim, size - last, size) : mw_no_value();
     return border->goes_round ? exchange_round(e, border, firsts, lasts, outside)
                               : exchange_among_all(e, border, firsts, lasts, outside);
 }
@@ -324,7 +297,7 @@ static MwValueId take(const Exchange *e, const MwBorder *border, MwValueId x, do
     parts[count++] = x;
     if (mw_has_value(neighbours.after))
         parts[count++] = neighbours.after;
-    return joined(e, parts, count, border->dim);
+    return mw_build_concat(e->graph, parts, count, border->dim);
 }
 
 static MwValueId give(const Exchange *e, const MwBorder *border, MwValueId x)
@@ -333,7 +306,7 @@ static MwValueId give(const Exchange *e, const MwBorder *border, MwValueId x)
     const int64_t before = border->before, after = border->after;
     const int64_t size = type_of(e, x)->dim[dim] - before - after;
     const Neighbours neighbours = exchange(e, border, x, before, after, 0);
-    MwValueId block = part_of(e, x, dim, before, before + size);
+    MwValueId block = mw_build_slice(e->graph, x, dim, before, before + size);
     if (mw_has_value(neighbours.after))
         block = mw_build_binary(e->graph, MW_OP_ADD, block,
                                 padded(e, neighbours.after, dim, size - before, 0));

@@ -19,7 +19,7 @@
 
 #include "cost/reshard.h"
 #include "ir/windows.h"
-#include "passes/sharding/strategies.h"
+#include "passes/sharding/strategy.h"
 
 /* Of a dimension of x that is split. */
 typedef struct {

@@ -4,6 +4,7 @@
 #include "ir/node_windows.h"
 #include "passes/sharding/borders.h"
 #include "passes/sharding/copies.h"
+#include "passes/sharding/mirror.h"
 #include "passes/sharding/ring.h"
 
 typedef struct {
@@ -97,22 +98,29 @@ static void add_borders(Footprint *f)
             add(f, n, n + 1, border_bytes_of(f, (MwNodeId){n}));
 }
 
-/* Bytes of a ring by the sharding, or the greatest by any. */
-static int64_t ring_bytes_of(const Footprint *f, MwNodeId id)
+static int64_t strategy_bytes(const Footprint *f, MwNodeId id, const MwStrategy *strategy)
 {
     const MwMeshShape *mesh = &f->intra->model.mesh;
+    return mw_has_ring(strategy)      ? mw_ring_bytes(f->graph, id, strategy, mesh)
+           : mw_is_mirrored(strategy) ? mw_mirror_bytes(f->graph, id, strategy, mesh)
+                                      : 0;
+}
+
+/* Bytes of a ring or of mirrored halves by the sharding, or the greatest by any. */
+static int64_t strategy_bytes_of(const Footprint *f, MwNodeId id)
+{
     const MwStrategyList *list = f->intra->lists[id.index];
     int64_t most = 0;
     for (int s = 0; s < list->count; s++)
-        if (mw_has_ring(&list->at[s]) && (!f->sharding || f->sharding->choice[id.index] == s))
-            most = mw_max(most, mw_ring_bytes(f->graph, id, &list->at[s], mesh));
+        if (!f->sharding || f->sharding->choice[id.index] == s)
+            most = mw_max(most, strategy_bytes(f, id, &list->at[s]));
     return most;
 }
 
-static void add_rings(Footprint *f)
+static void add_strategies(Footprint *f)
 {
     for (int n = 0; n < f->graph->nodes.count; n++)
-        add(f, n, n + 1, ring_bytes_of(f, (MwNodeId){n}));
+        add(f, n, n + 1, strategy_bytes_of(f, (MwNodeId){n}));
 }
 
 /* By `sharding` or, if that is NULL, at most by any. */
@@ -131,7 +139,7 @@ static int64_t *usage_at_times(MwArena *arena, const MwIntraProblem *intra,
     add_nodes(&f);
     add_copies(&f);
     add_borders(&f);
-    add_rings(&f);
+    add_strategies(&f);
     for (int n = 1; n < graph->nodes.count; n++)
         usage[n] += usage[n - 1];
     mw_arena_free(&scratch);

@@ -8,6 +8,7 @@
 #include "ir/key_map.h"
 #include "passes/sharding/borders.h"
 #include "passes/sharding/liveness.h"
+#include "passes/sharding/mirror.h"
 #include "passes/sharding/pins.h"
 #include "passes/sharding/ring.h"
 #include "passes/sharding/role_pins.h"
@@ -180,9 +181,11 @@ static double node_s(const ProblemBuilder *b, MwNodeId id, const MwStrategy *str
 {
     if (mw_node(b->graph, id)->op == MW_OP_RECEIVE)
         return gather_s(b, id, strategy);
-    const double seconds = mw_has_ring(strategy)
-                               ? mw_ring_s(b->arena, b->graph, id, strategy, &b->intra->model)
-                               : run_s(b, id, strategy, fused, is_fused_away);
+    const MwCostModel *model = &b->intra->model;
+    const double seconds =
+        mw_has_ring(strategy)      ? mw_ring_s(b->arena, b->graph, id, strategy, model)
+        : mw_is_mirrored(strategy) ? mw_mirror_s(b->arena, b->graph, id, strategy, model)
+                                   : run_s(b, id, strategy, fused, is_fused_away);
     return seconds + normalise_s(b, id, strategy) + borders_s(b, id, strategy);
 }
 

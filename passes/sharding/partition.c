@@ -7,8 +7,9 @@
  *      after it those that reshard a result to the spec of the weight or state it is assigned
  *      to. They are the paths that priced the edges of the intra-operator problem. After a node
  *      that is split over a factor of its normaliser stands what combines and weighs its results,
- *      about one whose windows are split the exchange of borders (borders.h), and for one with a
- *      ring its nodes on all blocks (ring.h).
+ *      about one whose windows are split the exchange of borders (borders.h), for one with a
+ *      ring its nodes on all blocks (ring.h), and for one with mirrored halves those on both
+ *      (mirror.h).
  *      Identities are removed.
  * Invariant: value_spec and value_global say, for every local value, which block of which global
  *      value each device holds; values on the way to or from a local node (weights, borders) are
@@ -21,6 +22,7 @@
 #include "ir/verify.h"
 #include "passes/pass.h"
 #include "passes/sharding/borders.h"
+#include "passes/sharding/mirror.h"
 #include "passes/sharding/result.h"
 #include "passes/sharding/ring.h"
 #include "passes/sharding/step_node.h"
@@ -289,6 +291,8 @@ static void add_local_node(Partition *p, MwNodeId id, MwValueId *operands)
     MwValueId *results = &p->form[first.index];
     if (mw_has_ring(strategy))
         mw_ring_build(p->graph, &p->local->mesh, strategy, &spec, results);
+    else if (mw_is_mirrored(strategy))
+        mw_mirror_build(p->graph, &p->local->mesh, strategy, &spec, results);
     else
         add_plain_node(p, &spec, results);
     if (mw_spec_partial(strategy->parts)) {

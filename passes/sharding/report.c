@@ -7,6 +7,7 @@
 
 #include "cost/units.h"
 #include "passes/sharding/borders.h"
+#include "passes/sharding/mirror.h"
 #include "passes/sharding/ring.h"
 
 /* The edges of node n are edge[begin[n]] .. edge[begin[n + 1] - 1]. */
@@ -136,6 +137,10 @@ static void report_within(Reporter *r, MwNodeId id, const MwStrategy *strategy)
     if (mw_has_ring(strategy)) {
         const MwReshardPath ring = mw_ring_path(r->arena, r->graph, id, strategy, &intra->model);
         report_path(r, id, &ring);
+    }
+    if (mw_is_mirrored(strategy)) {
+        const MwReshardPath path = mw_mirror_path(r->arena, r->graph, id, strategy, &intra->model);
+        report_path(r, id, &path);
     }
 }
 

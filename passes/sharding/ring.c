@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "passes/sharding/ring.h"
 
-#include "base/backend.h"
 #include "cost/units.h"
 #include "ir/build.h"
 #include "passes/sharding/step_node.h"
+#include "passes/sharding/steps.h"
 
 #include <float.h>
 #include <math.h>
@@ -23,7 +23,7 @@ typedef struct {
     const MwNode *node;
     const MwStrategy *strategy;
     const MwCostModel *model;
-    MW_VEC(MwReshardStep) steps;
+    MwSteps steps;
 } RingCost;
 
 static RingCost cost_of(MwArena *arena, const MwGraph *graph, MwNodeId id,
@@ -34,7 +34,8 @@ static RingCost cost_of(MwArena *arena, const MwGraph *graph, MwNodeId id,
                       .id = id,
                       .node = mw_node(graph, id),
                       .strategy = strategy,
-                      .model = model};
+                      .model = model,
+                      .steps = {.arena = arena, .model = model}};
 }
 
 static MwTensor operand_block(const MwGraph *graph, MwNodeId id, const MwStrategy *strategy,
@@ -72,16 +73,7 @@ static double *work_s(const RingCost *c)
 
 static void add_shift(RingCost *c, const MwTensor *tensor)
 {
-    const int64_t bytes = mw_tensor_bytes(tensor);
-    const int axis = c->strategy->ring.axis;
-    const double seconds = mw_cost_collective_s(c->model, MW_RING_SHIFT, axis, (double)bytes);
-    mw_vec_push(c->arena, &c->steps,
-                ((MwReshardStep){.op = MW_OP_RING_SHIFT,
-                                 .axis = axis,
-                                 .dim = -1,
-                                 .from_dim = -1,
-                                 .bytes = bytes,
-                                 .cost = mw_max(1, mw_picoseconds(seconds))}));
+    mw_steps_add(&c->steps, MW_OP_RING_SHIFT, c->strategy->ring.axis, -1, mw_tensor_bytes(tensor));
 }
 
 static void shift_operands(RingCost *c)
@@ -102,40 +94,21 @@ static void shift_results(RingCost *c)
     }
 }
 
-/* Takes from the shifts from `first` on, which run while the device works for `seconds`, what the
- * work hides. */
-static void hide(RingCost *c, int first, double seconds)
-{
-    double all = 0;
-    if (!mw_backend_named(c->model->cluster->backend)->overlaps)
-        return;
-    for (int i = first; i < c->steps.count; i++)
-        all += mw_seconds(c->steps.at[i].cost);
-    const double seen = all > seconds ? (all - seconds) / all : 0;
-    for (int i = first; i < c->steps.count; i++)
-        c->steps.at[i].cost = (int64_t)((double)c->steps.at[i].cost * seen);
-}
-
 MwReshardPath mw_ring_path(MwArena *arena, const MwGraph *graph, MwNodeId id,
                            const MwStrategy *strategy, const MwCostModel *model)
 {
     RingCost c = cost_of(arena, graph, id, strategy, model);
     const double *seconds = work_s(&c);
-    MwReshardPath path = {0};
     for (int t = 0; t < strategy->ring.ways; t++) {
-        const int first = c.steps.count;
+        const int first = c.steps.at.count;
         if (t + 1 < strategy->ring.ways)
             shift_operands(&c);
         if (t > 0)
             shift_results(&c);
-        hide(&c, first, seconds[t]);
+        mw_steps_hide(&c.steps, first, seconds[t]);
     }
     shift_results(&c);
-    for (int i = 0; i < c.steps.count; i++)
-        path.cost += c.steps.at[i].cost;
-    path.steps = c.steps.at;
-    path.count = c.steps.count;
-    return path;
+    return mw_steps_path(&c.steps);
 }
 
 double mw_ring_s(MwArena *arena, const MwGraph *graph, MwNodeId id, const MwStrategy *strategy,

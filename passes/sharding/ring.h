@@ -18,7 +18,7 @@
 #define MW_PASSES_SHARDING_RING_H
 
 #include "cost/reshard.h"
-#include "passes/sharding/strategies.h"
+#include "passes/sharding/strategy.h"
 
 /* Whether the strategy has a ring. The other functions want one. */
 static inline bool mw_has_ring(const MwStrategy *strategy)

@@ -10,10 +10,12 @@
  * assignments as the number of roles to the power of the number of axes, of which there are at most
  * MW_MAX_AXES. Among assignments with the same specs of operands and results, the one with the
  * least work stays: it dominates the others, because nothing outside the node can tell them
- * apart. */
+ * apart. Nor can it tell whether devices have mirrored halves, so a strategy has them where they
+ * are quicker. */
 #include "passes/sharding/strategies.h"
 
 #include "ir/key_map.h"
+#include "passes/sharding/mirror.h"
 #include "passes/tuning.h"
 
 #include <string.h>
@@ -341,6 +343,22 @@ static void set_work(const StrategyEnumeration *e, const Assignment *a, MwStrate
     strategy->work = mw_cost_node_work(e->graph, e->id, &e->rule, ways);
 }
 
+/* Gives devices mirrored halves of the uneven factor where these take less time. */
+static void mirror(const StrategyEnumeration *e, const Assignment *a, MwStrategy *strategy)
+{
+    const int uneven = e->rule.uneven;
+    if (uneven < 0 || a->ways[uneven] == 1 || strategy->ring.ways > 1 ||
+        e->rule.factors[uneven].divisor % (2 * a->ways[uneven]) != 0)
+        return;
+    MwStrategy mirrored = *strategy;
+    mirrored.mirror = (MwMirror){.axes = a->factor_axes[uneven],
+                                 .half = mw_cost_half_work(e->graph, e->id, &e->rule, a->ways)};
+    mirrored.work.flops = 2 * mirrored.mirror.half.flops;
+    if (mw_mirror_s(e->arena, e->graph, e->id, &mirrored, e->model) <
+        mw_cost_work_s(e->model, &strategy->work))
+        *strategy = mirrored;
+}
+
 /* Adds the strategy of an assignment, if it is valid. */
 static void try_assignment(StrategyEnumeration *e, Assignment *a)
 {
@@ -366,6 +384,7 @@ static void try_assignment(StrategyEnumeration *e, Assignment *a)
                            .parts = parts,
                            .replicated_axes = a->replicated_axes};
     set_work(e, a, &strategy);
+    mirror(e, a, &strategy);
     keep(e, &strategy);
 }
 

@@ -89,6 +89,13 @@ static bool is_bounded(const MwCheck *check, const MwPlanArg *arg, int runs)
            micros < most && steps < most && steps > -most;
 }
 
+/* Whether the argument counts blocks of what is split over axes. */
+static bool is_position(const MwPlanArg *arg)
+{
+    return arg->kind == MW_ARG_POSITION || arg->kind == MW_ARG_SHIFTED ||
+           arg->kind == MW_ARG_MIRRORED;
+}
+
 /* Whether the argument is of another device along an axis that splits what it counts. */
 static bool is_shift(const MwMeshShape *shape, const MwPlanArg *arg)
 {
@@ -105,7 +112,7 @@ static bool check_args(const MwCheck *check, const MwPlanInstr *instr, int runs)
             mw_check_error(check, "argument %d has no known kind", i);
             return false;
         }
-        if (arg->kind != MW_ARG_POSITION && arg->kind != MW_ARG_SHIFTED)
+        if (!is_position(arg))
             continue;
         if (arg->axes >> check->mesh->shape.axis_count) {
             mw_check_error(check, "argument %d is a position on axes that do not exist", i);
@@ -197,7 +204,7 @@ static MwKernelArg largest_value(const MwCheck *check, const MwPlanArg *arg)
 {
     if (arg->kind == MW_ARG_FLOAT)
         return (MwKernelArg){.f = arg->f};
-    if (arg->kind != MW_ARG_POSITION && arg->kind != MW_ARG_SHIFTED)
+    if (!is_position(arg))
         return (MwKernelArg){.i = arg->i};
     int64_t blocks = mw_mesh_ways(&check->mesh->shape, arg->axes);
     return (MwKernelArg){.i = (blocks - 1) * arg->block_stride +

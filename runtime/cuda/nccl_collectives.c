@@ -227,23 +227,23 @@ static bool all_to_all(MwNcclCollectives *c, const MwNcclGroup *group, const MwE
     return call_pairs(c, group, block_pair, &blocks, fault);
 }
 
-/* A shift by one member of the group. */
+/* An exchange with one other member of the group. */
 typedef struct {
     const MwExchange *exchange;
     const MwNcclGroup *group;
-} Shift;
+} PeerExchange;
 
-/* Receives the source of the member that is so many places behind this one, and sends its own. */
-static Pair shift_pair(const void *context, int m)
+/* Receives the source of one member, and sends its own to one. */
+static Pair peer_pair(const void *context, int m)
 {
-    const Shift *shift = context;
-    const int self = shift->group->self, members = shift->group->members;
-    const int places = mw_collective_info(shift->exchange->kind)->shift;
-    const int64_t bytes = shift->exchange->count * mw_type_bytes(shift->exchange->type);
-    return (Pair){.from = shift->exchange->source,
-                  .sent = mw_ring_member(members, m, places) == self ? bytes : 0,
-                  .to = shift->exchange->destination,
-                  .received = mw_ring_member(members, self, places) == m ? bytes : 0};
+    const PeerExchange *peers = context;
+    const MwExchange *exchange = peers->exchange;
+    const int self = peers->group->self, members = peers->group->members;
+    const int64_t bytes = exchange->count * mw_type_bytes(exchange->type);
+    return (Pair){.from = exchange->source,
+                  .sent = mw_collective_taker(exchange->kind, members, self) == m ? bytes : 0,
+                  .to = exchange->destination,
+                  .received = mw_collective_giver(exchange->kind, members, self) == m ? bytes : 0};
 }
 
 /* ---- Collectives of NCCL's own ---- */
@@ -309,7 +309,8 @@ static bool exchange_composed(MwNcclCollectives *c, const MwNcclGroup *group,
         return all_to_all(c, group, exchange, fault);
     case MW_RING_SHIFT:
     case MW_RING_SHIFT_BACK:
-        return call_pairs(c, group, shift_pair, &(Shift){exchange, group}, fault);
+    case MW_MIRROR:
+        return call_pairs(c, group, peer_pair, &(PeerExchange){exchange, group}, fault);
     case MW_ALL_GATHER:
     case MW_COLLECTIVE_COUNT:
         break;

@@ -237,6 +237,10 @@ static MwKernelArg arg_value(const MwExecutor *executor, const MwPlanArg *arg, c
                  mw_mesh_block(shape, arg->axes, executor->coordinate) * arg->block_stride};
     case MW_ARG_SHIFTED:
         return (MwKernelArg){.i = shifted_block(executor, arg) * arg->block_stride};
+    case MW_ARG_MIRRORED:
+        return (MwKernelArg){.i = (mw_mesh_ways(shape, arg->axes) - 1 -
+                                   mw_mesh_block(shape, arg->axes, executor->coordinate)) *
+                                  arg->block_stride};
     case MW_ARG_STEP:
         return executor->device->step && !is_on_host(executor, at)
                    ? (MwKernelArg){.at = executor->device->step}

@@ -154,10 +154,9 @@ static void copy_blocks(MwSharedGroup *group, const MwExchange *exchange)
     }
 }
 
-static void copy_neighbour(MwSharedGroup *group, const MwExchange *exchange)
+static void copy_peer(MwSharedGroup *group, const MwExchange *exchange)
 {
-    const int places = mw_collective_info(exchange->kind)->shift;
-    const int member = mw_ring_member(group->members, group->self, places);
+    const int member = mw_collective_giver(exchange->kind, group->members, group->self);
     memcpy(exchange->destination, at_member(group, member, exchange->source),
            (size_t)(exchange->count * mw_type_bytes(exchange->type)));
 }
@@ -182,7 +181,8 @@ static void take(MwSharedGroup *group, const MwExchange *exchange)
         return;
     case MW_RING_SHIFT:
     case MW_RING_SHIFT_BACK:
-        copy_neighbour(group, exchange);
+    case MW_MIRROR:
+        copy_peer(group, exchange);
         return;
     case MW_COLLECTIVE_COUNT:
         break;

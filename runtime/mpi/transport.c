@@ -318,17 +318,16 @@ static bool all_to_all(const Group *group, const MwExchange *exchange, MwFault *
                 group->comm);
 }
 
-/* Counts of MPI are ints; the neighbours are those of a ring. */
-static bool shift(const Group *group, const MwExchange *exchange, MwFault *fault)
+/* Sends to one member and receives from one. Counts of MPI are ints. */
+static bool send_receive(const Group *group, const MwExchange *exchange, MwFault *fault)
 {
     MPI_Datatype type;
     const int count = (int)exchange->count, members = group->members;
-    const int places = mw_collective_info(exchange->kind)->shift;
     return element_type(exchange, exchange->count, &type, fault) &&
            CALL(MPI_Sendrecv, exchange->source, count, type,
-                mw_ring_member(members, group->self, -places), 0, exchange->destination, count,
-                type, mw_ring_member(members, group->self, places), 0, group->comm,
-                MPI_STATUS_IGNORE);
+                mw_collective_taker(exchange->kind, members, group->self), 0, exchange->destination,
+                count, type, mw_collective_giver(exchange->kind, members, group->self), 0,
+                group->comm, MPI_STATUS_IGNORE);
 }
 
 static bool exchange_messages(Mpi *mpi, Group *group, const MwExchange *exchange, MwFault *fault)
@@ -344,7 +343,8 @@ static bool exchange_messages(Mpi *mpi, Group *group, const MwExchange *exchange
         return all_to_all(group, exchange, fault);
     case MW_RING_SHIFT:
     case MW_RING_SHIFT_BACK:
-        return shift(group, exchange, fault);
+    case MW_MIRROR:
+        return send_receive(group, exchange, fault);
     case MW_COLLECTIVE_COUNT:
         break;
     }

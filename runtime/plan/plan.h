@@ -80,6 +80,9 @@ typedef enum {
     /* int: block_stride times the block, by `axes`, of the device that is `places` further along
      * `axis`, round its end */
     MW_ARG_SHIFTED,
+    /* int: block_stride times the block, by `axes`, in the mirror: as far from the last one as the
+     * device's own is from the first */
+    MW_ARG_MIRRORED,
     MW_ARG_STEP, /* int: the step as kernels get it (base/philox.h); steps count from 1 */
     MW_ARG_SEED, /* int: the seed of the run */
 } MwPlanArgKind;
@@ -120,7 +123,8 @@ typedef struct {
     /* ---- Collectives only: the group is the devices that differ in `axis` only; it has w members.
      * The result has count elements for all_reduce; w * count for all_gather, blocks in order of
      * coordinate; count / w for reduce_scatter; count for all_to_all, where block i of the source
-     * goes to coordinate i; count for shift, the source of the next coordinate, round the end.
+     * goes to coordinate i; count for shift, the source of the next coordinate, round the end, and
+     * for mirror, that of coordinate w - 1 - i on coordinate i.
      * Source and destination may be one buffer for all_reduce. Each part is a collective of its
      * own; they are done together (a bucket). */
     int axis;

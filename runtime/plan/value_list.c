@@ -110,6 +110,11 @@ static void put_arg(MwText *text, const MwPlanArg *arg)
         mw_text_printf(text, ", %lld, %d, %d)", (long long)arg->block_stride, arg->axis,
                        arg->places);
         break;
+    case MW_ARG_MIRRORED:
+        mw_text_add(text, "mirrored(");
+        put_axes(text, arg->axes);
+        mw_text_printf(text, ", %lld)", (long long)arg->block_stride);
+        break;
     case MW_ARG_STEP:
         mw_text_add(text, "step");
         break;
@@ -178,6 +183,19 @@ static bool read_shifted(const char *item, MwPlanArg *arg)
     return read_axes(axes, &arg->axes);
 }
 
+/* "mirrored(S01, 128)" */
+static bool read_mirrored(const char *item, MwPlanArg *arg)
+{
+    char axes[8];
+    long long block;
+    int taken = 0;
+    if (sscanf(item, "mirrored(%7[RS0-9], %19lld)%n", axes, &block, &taken) != 2 || !taken ||
+        item[taken])
+        return false;
+    *arg = (MwPlanArg){.kind = MW_ARG_MIRRORED, .block_stride = block};
+    return read_axes(axes, &arg->axes);
+}
+
 static bool read_arg(const char *item, void *element)
 {
     MwPlanArg *arg = element;
@@ -193,6 +211,8 @@ static bool read_arg(const char *item, void *element)
         return read_position(item, arg);
     if (strncmp(item, "shifted", 7) == 0)
         return read_shifted(item, arg);
+    if (*item == 'm')
+        return read_mirrored(item, arg);
     arg->kind = MW_ARG_INT;
     return mw_word_integer(item, INT64_MIN, INT64_MAX, &arg->i);
 }

@@ -48,6 +48,14 @@ static int shifted_block(const Eval *e, MwAxes axes)
     return mw_mesh_block(&e->place->mesh, axes, coordinate);
 }
 
+/* Element 0 of a dimension is that of the half that the node has, where it has `query_half`. */
+static int64_t half_origin(const Eval *e, int64_t half, const MwTensor *local, MwAxes axes)
+{
+    const int64_t ways = mw_mesh_ways(&e->place->mesh, axes);
+    const int64_t block = mw_mesh_block(&e->place->mesh, axes, e->place->coordinate);
+    return (half ? 2 * (ways - 1 - block) + 1 : 2 * block) * local->dim[1];
+}
+
 int64_t eval_origin_by(const Eval *e, MwAttrKey key, const MwTensor *local, int d)
 {
     const MwAttr *origin = mw_node_attr(e->node, key);
@@ -55,6 +63,9 @@ int64_t eval_origin_by(const Eval *e, MwAttrKey key, const MwTensor *local, int 
         return 0;
     MW_ASSERT(origin->ints.count == local->rank);
     MwAxes axes = mw_spec_dim(mw_node_spec(e->node, key + 1), d);
+    const MwAttr *half = mw_node_attr(e->node, MW_ATTR_QUERY_HALF);
+    if (key == MW_ATTR_ORIGIN && d == 1 && half && half->ints.count)
+        return half_origin(e, half->ints.at[0], local, axes);
     int64_t ways = mw_mesh_ways(&e->place->mesh, axes);
     int64_t block = key == MW_ATTR_KEY_ORIGIN
                         ? shifted_block(e, axes)

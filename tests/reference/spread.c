@@ -221,13 +221,13 @@ static Spread sharded(MwArena *arena, const Spread *source, int axis, int dim)
     return result;
 }
 
-/* Every device gets what the one so many places behind it along the axis has. */
-static Spread shifted(MwArena *arena, const Spread *source, int axis, int places)
+/* Every device gets what one other along the axis has. */
+static Spread exchanged(MwArena *arena, const Spread *source, int axis, MwCollective kind)
 {
     Spread result = spread_new(arena, &source->mesh, &source->local);
     for (int device = 0; device < mw_mesh_devices(&source->mesh); device++) {
-        const int other = mw_ring_member(source->mesh.size[axis],
-                                         coordinate_of(&source->mesh, device, axis), places);
+        const int other = mw_collective_giver(kind, source->mesh.size[axis],
+                                              coordinate_of(&source->mesh, device, axis));
         memcpy(result.at[device], source->at[neighbour(&source->mesh, device, axis, other)],
                sizeof(double) * (size_t)mw_tensor_elements(&source->local));
     }
@@ -249,9 +249,9 @@ Spread spread_collective(MwArena *arena, const Spread *source, MwOp op, int axis
         between = combined_along(arena, source, axis, combine);
         return sharded(arena, &between, axis, dim);
     case MW_OP_RING_SHIFT:
-        return shifted(arena, source, axis, 1);
     case MW_OP_RING_SHIFT_BACK:
-        return shifted(arena, source, axis, -1);
+    case MW_OP_MIRROR:
+        return exchanged(arena, source, axis, mw_op_collective(op));
     case MW_OP_ALL_TO_ALL:
         between = gathered(arena, source, axis, from_dim);
         return sharded(arena, &between, axis, dim);

@@ -70,7 +70,7 @@ static double combined(const Test *test, const MwExchange *exchange, int64_t ind
 }
 
 /* A period of the elements of the result on this rank from member `member` (of ALL_GATHER,
- * ALL_TO_ALL and shifts) or from all, from the first one of its block on. */
+ * ALL_TO_ALL and exchanges with one) or from all, from the first one of its block on. */
 static void expected_period(const Test *test, const MwExchange *exchange, int member,
                             double expected[PERIOD])
 {
@@ -125,8 +125,9 @@ static bool is_right(const Test *test, const MwExchange *exchange, int64_t resul
 {
     const int ways = test->mesh.size[exchange->axis];
     const int members = mw_collective_info(exchange->kind)->joins ? ways : 1;
-    const int shift = mw_collective_info(exchange->kind)->shift;
-    const int first = shift ? mw_ring_member(ways, test->coordinate[exchange->axis], shift) : 0;
+    const int self = test->coordinate[exchange->axis];
+    const bool has_peer = mw_collective_info(exchange->kind)->peer != MW_PEER_ALL;
+    const int first = has_peer ? mw_collective_giver(exchange->kind, ways, self) : 0;
     const int64_t block = result / members;
     for (int m = 0; m < members; m++) {
         const char *found = test->result + m * block * mw_type_bytes(exchange->type);

@@ -123,6 +123,10 @@ START_TEST(collectives_cost_what_the_formulas_say)
         {"cuda", "32", MW_RING_SHIFT, 0, 1e8, 21.8e-6 + 16.3e-6 + 1e8 / 6.25e9},
         {"cuda", "4x8", MW_RING_SHIFT, 0, 1e8, 21.8e-6 + 16.3e-6 + 8e8 / 25e9},
         {"cuda", "4x8", MW_RING_SHIFT_BACK, 0, 1e8, 21.8e-6 + 16.3e-6 + 8e8 / 25e9},
+        /* One message to the device in the mirror: on another node, for all devices of a node. */
+        {"cpu", "4x8", MW_MIRROR, 1, 1e8, 10e-6 + 1e-6 + 1e-3},
+        {"cuda", "32", MW_MIRROR, 0, 1e8, 21.8e-6 + 16.3e-6 + 8e8 / 25e9},
+        {"cuda", "4x8", MW_MIRROR, 0, 1e8, 21.8e-6 + 16.3e-6 + 8e8 / 25e9},
     };
     for (int i = 0; i < MW_COUNT(cases); i++) {
         MwCluster cluster = test_cluster(cases[i].backend);

@@ -42,6 +42,9 @@ static void plan(Form *form, MwGraph *graph)
     ck_assert_double_ge(sharding->lower_bound_s, 0.99 * sharding->objective_s);
 }
 
+static const char GPT[] = SOURCE_ROOT "/models/gpt.graph";
+static const char BERT[] = SOURCE_ROOT "/models/bert.graph";
+
 static void plan_text(Form *form, const char *text)
 {
     static MwSource source = {.name = "test.graph"};
@@ -51,13 +54,13 @@ static void plan_text(Form *form, const char *text)
          mw_graph_parse(form->arena, mw_interner_new(form->arena), &source, NULL, 0, form->diags));
 }
 
-static void plan_gpt_in(Form *form, MwType precision, const MwDefine *defines)
+static void plan_model(Form *form, const char *path, MwType precision, const MwDefine *defines)
 {
     int count = 0;
     while (defines[count].name)
         count++;
-    MwGraph *graph = mw_graph_load(form->arena, mw_interner_new(form->arena),
-                                   SOURCE_ROOT "/models/gpt.graph", defines, count, form->diags);
+    MwGraph *graph =
+        mw_graph_load(form->arena, mw_interner_new(form->arena), path, defines, count, form->diags);
     ck_assert_ptr_nonnull(graph);
     graph->precision = precision;
     plan(form, graph);
@@ -65,7 +68,7 @@ static void plan_gpt_in(Form *form, MwType precision, const MwDefine *defines)
 
 static void plan_gpt(Form *form, const MwDefine *defines)
 {
-    plan_gpt_in(form, MW_F32, defines);
+    plan_model(form, GPT, MW_F32, defines);
 }
 
 static const MwReportNode *node_of(const Form *form, const char *name)
@@ -329,8 +332,9 @@ START_TEST(a_long_sequence_is_split)
 }
 END_TEST
 
-/* Plans a layer of gpt in bf16 on four DGX A100, with a mesh axis across them. */
-static Form plan_on_nodes(MwArena *arena, const char *seq, const char *const *pins, int pin_count)
+/* Plans a layer of a model in bf16 on four DGX A100, with a mesh axis across them. */
+static Form plan_on_nodes(MwArena *arena, const char *path, const char *seq,
+                          const char *const *pins, int pin_count)
 {
     MwDiags *diags = mw_diags_new(arena);
     const MwCluster *cluster =
@@ -341,14 +345,14 @@ static Form plan_on_nodes(MwArena *arena, const char *seq, const char *const *pi
     form.compilation.options.micro_batches = 1;
     form.compilation.options.pins = pins;
     form.compilation.options.pin_count = pin_count;
-    plan_gpt_in(&form, MW_BF16,
-                (MwDefine[]){{"layers", "1"},
-                             {"batch", "1"},
-                             {"seq", seq},
-                             {"width", "1024"},
-                             {"heads", "8"},
-                             {"vocab", "512"},
-                             {0}});
+    plan_model(&form, path, MW_BF16,
+               (MwDefine[]){{"layers", "1"},
+                            {"batch", "1"},
+                            {"seq", seq},
+                            {"width", "1024"},
+                            {"heads", "8"},
+                            {"vocab", "512"},
+                            {0}});
     return form;
 }
 
@@ -360,8 +364,8 @@ static const char *const not_in_rings[] = {"layers.*.attention.sdpa.0=no ring",
 START_TEST(keys_of_a_long_sequence_go_round_the_nodes)
 {
     MwArena *arena = mw_arena_new();
-    Form form = plan_on_nodes(arena, "65536", NULL, 0);
-    Form other = plan_on_nodes(arena, "65536", not_in_rings, MW_COUNT(not_in_rings));
+    Form form = plan_on_nodes(arena, BERT, "65536", NULL, 0);
+    Form other = plan_on_nodes(arena, BERT, "65536", not_in_rings, MW_COUNT(not_in_rings));
     const char *const nodes[] = {"layers.0.attention.sdpa.0", "grad.layers.0.attention.q"};
     for (int i = 0; i < MW_COUNT(nodes); i++)
         for (int k = 0; k < 3; k++)
@@ -381,11 +385,38 @@ START_TEST(keys_of_a_long_sequence_go_round_the_nodes)
 }
 END_TEST
 
+static const char *const in_rings[] = {"layers.*.attention.sdpa.0=ring",
+                                       "grad.layers.*.attention.q=ring"};
+
+/* Where a mask is causal, keys and values are gathered, and nodes have an early and a late half of
+ * queries each, so that they have equal work, which is more than a ring hides. Backward, the
+ * outputs, their log-sum-exp and gradient go along with the queries. */
+START_TEST(queries_of_a_long_causal_sequence_are_mirrored)
+{
+    MwArena *arena = mw_arena_new();
+    Form form = plan_on_nodes(arena, GPT, "65536", NULL, 0);
+    Form rings = plan_on_nodes(arena, GPT, "65536", in_rings, MW_COUNT(in_rings));
+    const int64_t half = (int64_t)65536 / 4 / 2;
+    check_spec(&form, "layers.0.attention.sdpa.0", "[R, S0, S1, R]");
+    check_operand(&form, "layers.0.attention.sdpa.0", 0, "[R, S0, S1, R]");
+    check_operand(&form, "layers.0.attention.sdpa.0", 1, "[R, R, S1, R]");
+    ck_assert_int_eq(count_collectives(&form, MW_PHASE_FORWARD, MW_MIRROR, 0, 0), 3);
+    ck_assert_int_eq(count_collectives(&form, MW_PHASE_FORWARD, MW_MIRROR, 0, half * 128 * 2), 2);
+    ck_assert_int_eq(count_collectives(&form, MW_PHASE_BACKWARD, MW_MIRROR, 0, 0), 5);
+    ck_assert_int_eq(count_collectives(&form, MW_PHASE_BACKWARD, MW_MIRROR, 0, half * 128 * 2), 4);
+    ck_assert_double_lt(1.2 * form.compilation.stages[0].sharding->objective_s,
+                        rings.compilation.stages[0].sharding->objective_s);
+    mw_arena_free(&form.arena);
+    mw_arena_free(&rings.arena);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* In a shorter one the combining takes longer than the keys to all nodes. */
 START_TEST(keys_of_a_shorter_sequence_are_gathered)
 {
     MwArena *arena = mw_arena_new();
-    Form form = plan_on_nodes(arena, "16384", NULL, 0);
+    Form form = plan_on_nodes(arena, BERT, "16384", NULL, 0);
     for (int phase = MW_PHASE_FORWARD; phase <= MW_PHASE_BACKWARD; phase++)
         for (int axis = 0; axis < 2; axis++)
             ck_assert_int_eq(count_collectives(&form, phase, MW_RING_SHIFT, axis, 0), 0);
@@ -531,6 +562,7 @@ int main(void)
     tcase_add_test(tests, a_long_sequence_is_split);
     tcase_add_test(tests, keys_of_a_long_sequence_go_round_the_nodes);
     tcase_add_test(tests, keys_that_do_not_fit_go_round);
+    tcase_add_test(tests, queries_of_a_long_causal_sequence_are_mirrored);
     tcase_add_test(tests, keys_of_a_shorter_sequence_are_gathered);
     tcase_add_test(tests, a_long_memory_stays_split);
     tcase_add_test(tests, flat_tokens_stay_where_they_are);

@@ -62,6 +62,8 @@ START_TEST(printing_and_parsing_are_inverse)
         sample->meshes[0].weights[1].padded = sample->meshes[0].weights[1].global;
         sample->meshes[0].programs[0].instrs[1].args[4] = (MwPlanArg){
             .kind = MW_ARG_SHIFTED, .axes = 3, .block_stride = 64, .axis = 1, .places = 2};
+        sample->meshes[0].programs[0].instrs[1].args[3] =
+            (MwPlanArg){.kind = MW_ARG_MIRRORED, .axes = 5, .block_stride = 32};
         const char *text = printed(sample);
         MwPlan *plan = parsed(text, &shown);
         ck_assert_str_eq(shown, "");
@@ -70,6 +72,8 @@ START_TEST(printing_and_parsing_are_inverse)
         const MwPlanArg *arg = &plan->meshes[0].programs[0].instrs[1].args[4];
         ck_assert(arg->kind == MW_ARG_SHIFTED && arg->axes == 3 && arg->block_stride == 64);
         ck_assert(arg->axis == 1 && arg->places == 2);
+        arg--;
+        ck_assert(arg->kind == MW_ARG_MIRRORED && arg->axes == 5 && arg->block_stride == 32);
         ck_assert_str_eq(printed(plan), text);
     }
 }

@@ -161,6 +161,8 @@ BREAK(position_stride, good->forward[DIFF].args[2].micro_stride = INT64_MAX)
 BREAK(shifted_axis, shift_position(good, 1, 1))
 BREAK(shifted_home, shift_position(good, 0, 0))
 BREAK(shifted_beyond, shift_position(good, 0, 2))
+BREAK(mirrored_axes, good->forward[DIFF].args[2].kind = MW_ARG_MIRRORED;
+      good->forward[DIFF].args[2].axes = 2)
 BREAK(shifted_whole, shift_position(good, 0, 1); good->forward[DIFF].args[2].axes = 0)
 BREAK(position_runs, good->mesh->programs[0].loops[0].runs = 1 << 20;
       good->forward[DIFF].args[2].loop_stride = INT64_MAX / (1 << 20))
@@ -429,6 +431,7 @@ static const struct {
     {shifted_axis, "argument 2 is of a device 1 places along axis 1"},
     {shifted_home, "argument 2 is of a device 0 places along axis 0"},
     {shifted_beyond, "argument 2 is of a device 2 places along axis 0"},
+    {mirrored_axes, "argument 2 is a position on axes that do not exist"},
     {shifted_whole, "argument 2 is of a device 1 places along axis 0"},
     {position_runs, "argument 2 is a position with strides"},
     {position_outside, "argument 2 moves on with the runs of a loop, and it is in none"},

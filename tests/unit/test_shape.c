@@ -545,6 +545,7 @@ static const Case move_cases[] = {
      "all_to_all splits and gathers one dimension, 0"},
     {"ring_shift", "f32[8, 2]", "mesh_axis = 0; ways = 4", "f32[8, 2]"},
     {"ring_shift_back", "f32[8, 2]", "mesh_axis = 0; ways = 4", "f32[8, 2]"},
+    {"mirror", "f32[8, 2]", "mesh_axis = 0; ways = 4", "f32[8, 2]"},
     {"run_after", "f32[8, 2]; bf16[4]", "", "f32[8, 2]"},
     {"shard", "f32[8, 2]", "mesh_axis = 0; ways = 4; axis = 0", "f32[2, 2]"},
     {"shard", "f32[8, 2]", "mesh_axis = 0; axis = 0",

@@ -40,7 +40,9 @@ static const struct {
 static const struct {
     const char *mesh;
     int micro_batches;
-    bool is_prompt; /* messages have hardly any latency, so that borders of windows go in rings */
+    /* messages and launches take hardly any time, and products all of it, so that borders of
+     * windows go in rings and halves of causal queries to the mirror */
+    bool is_prompt;
 } meshes[] = {{"1", 1},   {"2", 1},         {"4", 2, true}, {"2x2", 1},
               {"2x2", 4}, {"2x4", 1, true}, {"2x2x2", 1}};
 
@@ -103,8 +105,10 @@ static MwCompilation compilation_for(MwArena *arena, int mesh, MwCluster *cluste
     compilation.options.micro_batches = meshes[mesh].micro_batches;
     ck_assert(mw_mesh_parse(meshes[mesh].mesh, &compilation.options.mesh));
     *cluster = test_cluster(mw_mesh_devices(&compilation.options.mesh));
-    if (meshes[mesh].is_prompt)
-        cluster->node_link.call_s = cluster->node_link.latency_s = 1e-9;
+    if (meshes[mesh].is_prompt) {
+        cluster->node_link.call_s = cluster->node_link.latency_s = cluster->device.launch_s = 1e-9;
+        cluster->device.gemm[MW_F32].rate_flops = 1e6;
+    }
     return compilation;
 }
 

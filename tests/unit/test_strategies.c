@@ -297,6 +297,48 @@ START_TEST(a_ring_works_on_all_blocks)
 }
 END_TEST
 
+/* Devices have mirrored halves of the queries of a causal mask where the work that is shared so
+ * takes longer than the exchanges do: work is then the mean, where it was that of the last
+ * device. */
+START_TEST(causal_queries_are_mirrored_where_it_is_quicker)
+{
+    static const struct {
+        const char *operand, *attrs, *mesh, *queries;
+        MwAxes axes;
+        double share; /* of the keys that a query sees on the device with the most work */
+    } cases[] = {
+        {"f32[1, 4096, 2, 64]", "causal = true; scale = 1", "4", "[R, S0, R, R]", 1, 0.5},
+        {"f32[1, 4096, 2, 64]", "causal = true; scale = 1", "2x2", "[R, S01, R, R]", 3, 0.5},
+        {"f32[1, 64, 2, 64]", "causal = true; scale = 1", "4", "[R, S0, R, R]", 0, 0.875},
+        {"f32[1, 4096, 2, 64]", "causal = false; scale = 1", "4", "[R, S0, R, R]", 0, 1},
+        {"f32[1, 4100, 2, 64]", "causal = true; scale = 1", "4", "[R, S0, R, R]", 0, 0.875},
+        {"f32[1, 4096, 2, 64]", "causal = true; scale = 1; window = [64]", "4", "[R, S0, R, R]", 0,
+         1. / 64},
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        TestGraph t = test_graph_new();
+        char text[MW_SPEC_TEXT_BYTES];
+        const char *operands = mw_arena_printf(t.arena, "%s; %s; %s", cases[i].operand,
+                                               cases[i].operand, cases[i].operand);
+        const MwNodeId node = test_node(&t, "sdpa", operands, cases[i].attrs);
+        const MwStrategyList *list =
+            strategies_on(&t, mw_node_result(t.graph, node, 0), cases[i].mesh, MW_STRATEGY_PLAIN);
+        const MwStrategy *s = list->at;
+        while (s < list->at + list->count &&
+               (strcmp(mw_spec_text(s->operands[0], 4, text), cases[i].queries) != 0 ||
+                mw_spec_axes(s->operands[1], 4)))
+            s++;
+        ck_assert_ptr_ne(s, list->at + list->count);
+        const double queries =
+            (double)mw_value_tensor(t.graph, mw_node(t.graph, node)->operands[0])->dim[1];
+        ck_assert_msg(s->mirror.axes == cases[i].axes, "case %d: axes %d", i, s->mirror.axes);
+        ck_assert_double_eq_tol(
+            s->work.flops, 4.0 * 2 * 64 * queries / 4 * queries * cases[i].share, queries * 1e3);
+        test_graph_free(&t);
+    }
+}
+END_TEST
+
 /* Dimensions that stretch are not split; factors that only the result has split for free. */
 START_TEST(broadcast_operands_stay_whole)
 {
@@ -417,6 +459,7 @@ int main(void)
     tcase_add_test(tests, attention_splits_queries_or_keys);
     tcase_add_test(tests, keys_go_round_the_devices);
     tcase_add_test(tests, a_ring_works_on_all_blocks);
+    tcase_add_test(tests, causal_queries_are_mirrored_where_it_is_quicker);
     tcase_add_test(tests, broadcast_operands_stay_whole);
     tcase_add_loop_test(tests, views_keep_what_devices_hold, 0, MW_COUNT(reshapes));
     tcase_add_test(tests, lists_are_interned_by_structure);

@@ -204,6 +204,53 @@ START_TEST(attention_of_a_ring_counts_its_block)
 }
 END_TEST
 
+/* Each of two devices has 8 early and 8 late queries of 32. Of all keys they see as many as all
+ * queries do in the mean; of others, one of them sees more. */
+START_TEST(halves_of_queries_count_their_mean)
+{
+    static const struct {
+        int64_t keys, offset;
+        double share;
+    } cases[] = {{32, 0, 0.5}, {32, 16, 15. / 16}, {16, 0, 0.875}, {32, -8, 10. / 32}};
+    static const int64_t whole[] = {2, 32, 6, 8}, half[] = {1};
+    Fixture f = fixture_new();
+    MwValueId all = INPUT(&f, MW_F32, 2, 32, 6, 8), late = INPUT(&f, MW_F32, 2, 8, 6, 8);
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        const int64_t keys[] = {2, cases[i].keys, 3, 8};
+        MwValueId k = input(&f, MW_F32, 4, keys);
+        MwAttr attrs[] = {
+            {.key = MW_ATTR_CAUSAL, .i = true},
+            mw_attr_float(MW_ATTR_SCALE, 0.125),
+            mw_attr_ints(MW_ATTR_OFFSET, &cases[i].offset, 1),
+            mw_attr_ints(MW_ATTR_ORIGIN, whole, 4),
+            mw_attr_spec(MW_ATTR_SPLIT, mw_spec_with_dim(mw_spec_replicated(), 1, 1), 4),
+            mw_attr_ints(MW_ATTR_KEY_ORIGIN, keys, 4),
+            mw_attr_spec(MW_ATTR_KEY_SPLIT, mw_spec_replicated(), 4),
+            mw_attr_ints(MW_ATTR_QUERY_HALF, half, 1)};
+        MwNodeSpec spec = {.op = MW_OP_SDPA,
+                           .operands = (MwValueId[]){late, k, k},
+                           .operand_count = 3,
+                           .attrs = attrs,
+                           .attr_count = MW_COUNT(attrs)};
+        const double flops = 4.0 * 2 * 6 * 8 * (double)cases[i].keys * 8 * cases[i].share;
+        ck_assert_double_eq(work_of(&f, add(&f, spec), 0, 1).flops, flops);
+        spec.operands = (MwValueId[]){all, k, k};
+        spec.attr_count = 3;
+        const MwNodeId node = mw_value(f.graph, add(&f, spec))->node;
+        const MwShardingRule rule = mw_sharding_rule(f.arena, f.graph, node);
+        int ways[MW_MAX_FACTORS];
+        for (int w = 0; w < MW_MAX_FACTORS; w++)
+            ways[w] = w == rule.uneven ? 2 : 1;
+        const MwWork work = mw_cost_half_work(f.graph, node, &rule, ways);
+        ck_assert_double_eq(work.flops, flops);
+        ck_assert_double_eq(work.m, 8);
+        ck_assert_double_eq(work.bytes,
+                            4.0 * (2 * 2 * 8 * 6 * 8 + 2 * 2 * cases[i].keys * 3 * 8 + 2 * 8 * 6));
+    }
+    mw_arena_free(&f.arena);
+}
+END_TEST
+
 /* There are 32 keys. */
 START_TEST(attention_counts_what_window_and_offset_leave)
 {
@@ -295,6 +342,7 @@ int main(void)
     tcase_add_test(tcase, attention_counts_what_the_mask_leaves);
     tcase_add_test(tcase, attention_counts_what_window_and_offset_leave);
     tcase_add_test(tcase, attention_of_a_ring_counts_its_block);
+    tcase_add_test(tcase, halves_of_queries_count_their_mean);
     tcase_add_test(tcase, a_table_costs_the_rows_that_are_put);
     tcase_add_test(tcase, convolutions_have_windows);
     suite_add_tcase(suite, tcase);
