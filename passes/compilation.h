@@ -147,6 +147,7 @@ typedef struct {
     /* memory that the layout which stages took last turned out to need, where that is more than
      * there is; 0: it has a plan */
     int64_t taken_layout_bytes;
+    const bool *is_again; /* by remat, for late_remat: [nodes] makes a value of the forward again */
     bool sums_gradients_early; /* by stages, for share: see mw_share */
     MwStaging staging;         /* by stages */
     /* by split, and from then on in place of `graph`: [staging.stage_count]; NULL before */

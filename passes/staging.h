@@ -51,8 +51,6 @@ typedef struct {
      * while they run, which stages of a mesh share; NULL: equal parts */
     const double *memory_share;
     const MwPipelineSchedule *schedule; /* also with one mesh: one micro-batch after another */
-    /* costs of stages are wanted that also serve schedules with one task for the whole backward */
-    bool is_for_all_schedules;
     const char
         *name;     /* "4 stages, 1f1b, 16 micro-batches"; NULL: nothing was chosen among layouts */
     double step_s; /* as the search estimates it */

@@ -42,8 +42,7 @@ static MwStaging stage_per_layer(MwArena *arena, int layers, int micro_batches, 
                        .layer_remat = remat,
                        .layer_count = layers,
                        .micro_batches = micro_batches,
-                       .schedule = schedule,
-                       .is_for_all_schedules = true};
+                       .schedule = schedule};
 }
 
 /* Runs a step on the graph of `compilation`; the graph that it makes is in `arena`, and nothing
