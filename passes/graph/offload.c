@@ -400,6 +400,18 @@ static MwGraph *offloaded(const MwGraph *graph)
     return o.rewrite.to;
 }
 
+/* Whether the cluster says what a host is; else `what` cannot be. */
+static bool has_host(const MwCompilation *compilation, const char *what, MwDiags *diags)
+{
+    const MwCluster *cluster = compilation->cluster;
+    if (!cluster || cluster->host.memory_bytes > 0)
+        return true;
+    mw_diag_error(diags, compilation->graph->trains.at[0].span,
+                  "%s: the cluster %s says nothing of the host of a node", what, cluster->name);
+    mw_diag_note(diags, mw_span_none(), "a section 'host' of the cluster file does");
+    return false;
+}
+
 bool mw_pass_offload(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
@@ -412,16 +424,13 @@ bool mw_pass_offload(MwCompilation *compilation, MwDiags *diags)
     }
     for (int n = 0; n < graph->nodes.count; n++)
         wanted &= graph->nodes.at[n].op != MW_OP_TO_HOST; /* a dump after this pass */
+    if (graph->trains.count > 0 && options->remat == MW_REMAT_STREAM &&
+        !has_host(compilation, "activations cannot be streamed", diags))
+        return false;
     if (!wanted)
         return true;
-    if (compilation->cluster && compilation->cluster->host.memory_bytes == 0) {
-        mw_diag_error(diags, graph->trains.at[0].span,
-                      "states cannot be offloaded: the cluster %s says nothing of the host of a "
-                      "node",
-                      compilation->cluster->name);
-        mw_diag_note(diags, mw_span_none(), "a section 'host' of the cluster file does");
+    if (!has_host(compilation, "states cannot be offloaded", diags))
         return false;
-    }
     compilation->graph = offloaded(graph);
     return true;
 }
