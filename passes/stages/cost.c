@@ -214,10 +214,13 @@ static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
 }
 
 /* The last level of recomputation on which layers are solved at a price. Where memory is free,
- * nobody recomputes: `least`. */
+ * nobody recomputes: `least`. Layers that stream keep hardly anything that a high price could save
+ * by another sharding. */
 static MwRematLevel last_remat_at(const MwStageCosts *costs, MwRematLevel least, int price)
 {
-    return price == 0 ? least : mw_last_remat(compilation_of(costs));
+    if (price == 0)
+        return least;
+    return price == 1 ? mw_last_remat(compilation_of(costs)) : mw_most_remat(compilation_of(costs));
 }
 
 /* Whether the host has memory for what the layers stream of as many micro-batches as are in flight
