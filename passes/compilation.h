@@ -34,6 +34,7 @@ typedef struct {
     MwRemat remat;
     bool has_offload; /* false: as the train statements say */
     MwOffload offload;
+    int offload_quarters;    /* of the layers, of which that is so, evenly spread; 0: of all */
     MwMeshShape mesh;        /* logical mesh of every stage; axis_count 0: the best one */
     MwAxisRolePins roles;    /* of its axes */
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */

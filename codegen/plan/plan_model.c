@@ -396,14 +396,16 @@ static bool could_pay(const MwPlanRequest *request, const MwPlan *plan)
                plan->step_s * recomputed / (4 * layers);
 }
 
-/* Plans with states on the host, or weights too; true if that is taken. */
-static bool offload_more(MwArena *arena, const MwPlanRequest *request, MwOffload kept,
+/* Plans with states on the host, or weights too, of some quarters of the layers, 0: of all; true if
+ * that is taken. */
+static bool offload_more(MwArena *arena, const MwPlanRequest *request, MwOffload kept, int quarters,
                          Planned *planned)
 {
     MwCompileOptions options = *request->options;
     MwPlanRequest less = *request;
     options.has_offload = true;
     options.offload = kept;
+    options.offload_quarters = quarters;
     less.options = &options;
     Planned other = plan_best(arena, &less);
     other.attempts += planned->attempts;
@@ -414,20 +416,62 @@ static bool offload_more(MwArena *arena, const MwPlanRequest *request, MwOffload
     return is_taken;
 }
 
-/* Plans with the states on the host, or else with the weights too, where that alone makes a plan
- * fit, or one could be quicker. */
+/* Bytes of the states of optimizers that a device has on its host; the most of all meshes. */
+static double offloaded_bytes(const MwPlan *plan)
+{
+    double most = 0;
+    for (int m = 0; m < plan->mesh_count; m++) {
+        const MwPlanMesh *mesh = &plan->meshes[m];
+        double bytes = 0;
+        for (int i = 0; i < mesh->weight_count; i++) {
+            const MwPlanBuffer *buffer = &mesh->buffers[mesh->weights[i].buffer];
+            if (mesh->weights[i].is_state && mw_plan_is_on_host(mesh, buffer))
+                bytes += (double)buffer->bytes;
+        }
+        most = fmax(most, bytes);
+    }
+    return most;
+}
+
+/* The fewest quarters of the layers whose states on the host could give what was lacking, of those
+ * that a plan has there; 0: all. */
+static int fewest_quarters(const MwPlan *plan, double lacking_bytes)
+{
+    for (int quarters = 1; quarters < 4; quarters++)
+        if (lacking_bytes <= quarters * offloaded_bytes(plan) / 4)
+            return quarters;
+    return 0;
+}
+
+/* Plans with the states on the host where nothing fits without that, of as few layers as could do
+ * if that is quicker; or else with the weights too. */
+static void offload_to_fit(MwArena *arena, const MwPlanRequest *request, Planned *planned)
+{
+    const MwExcess excess = planned->attempt->compilation.excess;
+    if (!offload_more(arena, request, MW_OFFLOAD_STATES, 0, planned)) {
+        if (could_fit(request, planned->attempt))
+            offload_more(arena, request, MW_OFFLOAD_WEIGHTS, 0, planned);
+        return;
+    }
+    const MwPlan *plan = planned->attempt->plan;
+    const int quarters =
+        plan && !request->options->takes_any
+            ? fewest_quarters(plan, (double)(excess.needed_bytes - excess.limit_bytes))
+            : 0;
+    if (quarters)
+        offload_more(arena, request, MW_OFFLOAD_STATES, quarters, planned);
+}
+
+/* Plans with the states on the host, or with the weights too, where that alone makes a plan fit, or
+ * one could be quicker. */
 static void offload(MwArena *arena, const MwPlanRequest *request, Planned *planned)
 {
     if (!may_offload(request))
         return;
-    if (could_pay(request, planned->attempt->plan)) {
-        offload_more(arena, request, MW_OFFLOAD_STATES, planned);
-        return;
-    }
-    if (could_fit(request, planned->attempt) &&
-        !offload_more(arena, request, MW_OFFLOAD_STATES, planned) &&
-        could_fit(request, planned->attempt))
-        offload_more(arena, request, MW_OFFLOAD_WEIGHTS, planned);
+    if (could_pay(request, planned->attempt->plan))
+        offload_more(arena, request, MW_OFFLOAD_STATES, 0, planned);
+    else if (could_fit(request, planned->attempt))
+        offload_to_fit(arena, request, planned);
 }
 
 MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags)
