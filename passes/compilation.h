@@ -15,7 +15,13 @@
 
 /* What layers recompute in the backward: what the search chooses, or all on one level
  * (MwRematLevel), in the order of the levels. */
-typedef enum { MW_REMAT_SEARCH, MW_REMAT_NONE, MW_REMAT_SELECTIVE, MW_REMAT_ALL } MwRemat;
+typedef enum {
+    MW_REMAT_SEARCH,
+    MW_REMAT_NONE,
+    MW_REMAT_SELECTIVE,
+    MW_REMAT_ALL,
+    MW_REMAT_STREAM
+} MwRemat;
 
 /* What the user asks for on the command line. No pass changes it. */
 typedef struct {
@@ -28,6 +34,7 @@ typedef struct {
     MwRemat remat;
     bool has_offload; /* false: as the train statements say */
     MwOffload offload;
+    int offload_quarters;    /* of the layers, of which that is so, evenly spread; 0: of all */
     MwMeshShape mesh;        /* logical mesh of every stage; axis_count 0: the best one */
     MwAxisRolePins roles;    /* of its axes */
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */
@@ -147,6 +154,7 @@ typedef struct {
     /* memory that the layout which stages took last turned out to need, where that is more than
      * there is; 0: it has a plan */
     int64_t taken_layout_bytes;
+    const bool *is_again; /* by remat and stream, for late_remat: [nodes] makes a value again */
     bool sums_gradients_early; /* by stages, for share: see mw_share */
     MwStaging staging;         /* by stages */
     /* by split, and from then on in place of `graph`: [staging.stage_count]; NULL before */
@@ -197,7 +205,8 @@ static inline bool mw_trains(const MwCompilation *compilation)
     return compilation->graph->trains.count > 0;
 }
 
-/* The levels of recomputation, from least to most, that the layers may have. */
+/* The levels of recomputation, from least to most, that the layers may have; and the last one in
+ * the order of the levels, where layers may stream that of those. */
 static inline MwRematLevel mw_least_remat(const MwCompilation *compilation)
 {
     const MwRemat remat = compilation->options.remat;
@@ -207,7 +216,16 @@ static inline MwRematLevel mw_least_remat(const MwCompilation *compilation)
 static inline MwRematLevel mw_most_remat(const MwCompilation *compilation)
 {
     const bool may = mw_trains(compilation) && compilation->options.remat == MW_REMAT_SEARCH;
-    return may ? MW_REMAT_LEVELS - 1 : mw_least_remat(compilation);
+    return may ? MW_LAYER_RECOMPUTES : mw_least_remat(compilation);
+}
+
+static inline MwRematLevel mw_last_remat(const MwCompilation *compilation)
+{
+    const MwCompileOptions *options = &compilation->options;
+    const bool may_stream = mw_most_remat(compilation) > mw_least_remat(compilation) &&
+                            compilation->cluster && compilation->cluster->host.memory_bytes > 0 &&
+                            !(options->has_offload && options->offload == MW_OFFLOAD_NONE);
+    return may_stream ? MW_LAYER_STREAMS : mw_most_remat(compilation);
 }
 
 /* Whether the pass update has run, or the graph is a dump after it: some node that is no rate of a

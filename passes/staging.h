@@ -14,13 +14,20 @@ typedef struct {
     MwMeshShape shape; /* its logical mesh; axis_count 0: sharding chooses */
 } MwSubmesh;
 
-/* What a layer recomputes in the backward instead of keeping it, from least to most. */
+/* What a layer recomputes in the backward instead of keeping it on the device. */
 typedef enum {
     MW_LAYER_KEEPS,      /* no more than is quicker so */
     MW_LAYER_SELECTIVE,  /* what no product, convolution, attention or gather gives */
     MW_LAYER_RECOMPUTES, /* all that it makes */
+    MW_LAYER_STREAMS,    /* as a selective one, but what it keeps waits on the host */
     MW_REMAT_LEVELS
 } MwRematLevel;
+
+/* The level from which a layer comes to another, above the first, that saves more memory. */
+static inline MwRematLevel mw_remat_below(MwRematLevel level)
+{
+    return level == MW_LAYER_STREAMS ? MW_LAYER_SELECTIVE : level - 1;
+}
 
 /* A layout that was considered and not taken. */
 typedef struct {
@@ -51,8 +58,6 @@ typedef struct {
      * while they run, which stages of a mesh share; NULL: equal parts */
     const double *memory_share;
     const MwPipelineSchedule *schedule; /* also with one mesh: one micro-batch after another */
-    /* costs of stages are wanted that also serve schedules with one task for the whole backward */
-    bool is_for_all_schedules;
     const char
         *name;     /* "4 stages, 1f1b, 16 micro-batches"; NULL: nothing was chosen among layouts */
     double step_s; /* as the search estimates it */

@@ -96,9 +96,9 @@ static const struct argp_option plan_options[] = {
     {"schedule", OPTION_SCHEDULE, "NAME", 0,
      "Run the pipeline by this schedule: " SCHEDULES " (the best of all)", GROUP_PLAN},
     {"chunks", OPTION_CHUNKS, "N", 0, "Stages on each mesh, for interleaved (2)", GROUP_PLAN},
-    {"remat", OPTION_REMAT, "all|selective|none", 0,
+    {"remat", OPTION_REMAT, "all|selective|stream|none", 0,
      "What the backward makes again instead of keeping it: all, or all but results of products, "
-     "convolutions and attention (as memory asks)",
+     "convolutions and attention; `stream`: these wait on the host (as memory asks)",
      GROUP_PLAN},
     {"offload", OPTION_OFFLOAD, "states|weights|none", 0,
      "What is kept in the memory of the host and updated there (as the train statements say)",
@@ -212,7 +212,7 @@ static MwType parse_precision(struct argp_state *state, const char *text)
 }
 
 /* Names of MwRemat from MW_REMAT_NONE on. */
-static const char *const remat_names[] = {"none", "selective", "all"};
+static const char *const remat_names[] = {"none", "selective", "all", "stream"};
 
 /* Names of MwObjective. */
 static const char *const objective_names[] = {"time", "cost"};

@@ -56,11 +56,13 @@ static int maker_of(const Dependencies *d, MwValueId root)
     return d->units->unit_of[mw_value(d->legal->graph, root)->node.index];
 }
 
-/* Bytes that a root takes besides those of weights and states. */
+/* Bytes of the device that a root takes besides those of weights and states. */
 static int64_t stored_bytes(const Dependencies *d, int root)
 {
     const MwValue *value = &d->legal->graph->values.at[root];
-    return d->units->is_stored[root] && !d->is_assigned[root] ? mw_tensor_bytes(&value->tensor) : 0;
+    const bool takes =
+        d->units->is_stored[root] && !d->is_assigned[root] && !d->legal->on_host[root];
+    return takes ? mw_tensor_bytes(&value->tensor) : 0;
 }
 
 static int64_t made_bytes(const Dependencies *d, int u)
@@ -403,6 +405,61 @@ static void gather_casts(const Dependencies *d, MwOrder *order, int phase, int64
     }
 }
 
+/* ---- Copies to the host and back ---- */
+
+static MwOp op_of(const Dependencies *d, int u)
+{
+    return mw_legal_at(d->legal, unit_at(d, u)->nodes.at[0])->op;
+}
+
+static bool is_in_loop(const Dependencies *d, const MwOrder *order, int at)
+{
+    const int loop = unit_at(d, order->unit[at])->loop;
+    return loop >= 0 && loop == unit_at(d, order->unit[at + 1])->loop;
+}
+
+/* Moves a to_host of the forward behind all units that precede it in the graph. */
+static void move_behind(const Dependencies *d, MwOrder *order, int at)
+{
+    const int32_t unit = order->unit[at];
+    const int end = order->begin[MW_PHASE_FORWARD + 1];
+    int to = at;
+    for (int p = at + 1; p < end; p++)
+        if (last_node(d, order->unit[p]) < unit_at(d, unit)->nodes.at[0])
+            to = p;
+    while (to + 1 < end && is_in_loop(d, order, to))
+        to++;
+    memmove(&order->unit[at], &order->unit[at + 1], sizeof unit * (size_t)(to - at));
+    order->unit[to] = unit;
+}
+
+/* Moves a to_device of the backward before all units that follow it in the graph. */
+static void move_before(const Dependencies *d, MwOrder *order, int at)
+{
+    const int32_t unit = order->unit[at];
+    const int begin = order->begin[MW_PHASE_BACKWARD];
+    int to = at;
+    for (int p = at - 1; p >= begin; p--)
+        if (unit_at(d, order->unit[p])->nodes.at[0] > unit_at(d, unit)->nodes.at[0])
+            to = p;
+    while (to > begin && is_in_loop(d, order, to - 1))
+        to--;
+    memmove(&order->unit[to + 1], &order->unit[to], sizeof unit * (size_t)(at - to));
+    order->unit[to] = unit;
+}
+
+/* Has copies of what the backward needs run beside as much as the graph has between them and its
+ * maker or its users, though that takes memory. */
+static void spread_host_copies(const Dependencies *d, MwOrder *order)
+{
+    for (int p = order->begin[MW_PHASE_FORWARD + 1] - 1; p >= order->begin[MW_PHASE_FORWARD]; p--)
+        if (op_of(d, order->unit[p]) == MW_OP_TO_HOST)
+            move_behind(d, order, p);
+    for (int p = order->begin[MW_PHASE_BACKWARD]; p < order->begin[MW_PHASE_BACKWARD + 1]; p++)
+        if (op_of(d, order->unit[p]) == MW_OP_TO_DEVICE)
+            move_before(d, order, p);
+}
+
 /* Returns the bytes by which the peak must differ to matter: a later rule must save more, and casts
  * that move together may cost as many. */
 static int64_t significant_bytes(int64_t peak_bytes)
@@ -460,6 +517,7 @@ MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units)
     MwOrder best = best_order(&d, &peak);
     for (int phase = 0; phase < MW_PHASE_COUNT; phase++)
         gather_casts(&d, &best, phase, significant_bytes(peak));
+    spread_host_copies(&d, &best);
     best.position = MW_NEW(d.arena, int32_t, units->units.count);
     for (int i = 0; i < best.count; i++)
         best.position[best.unit[i]] = i;

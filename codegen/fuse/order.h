@@ -22,7 +22,8 @@ typedef struct {
 
 /* Tries several topological orders and takes of each phase the one with the least peak of live
  * bytes besides weights and states; the order of the graph wins ties. Casts of weights are then
- * moved next to each other, as far as that costs next to no memory. */
+ * moved next to each other, as far as that costs next to no memory; and copies of what the backward
+ * needs, to the host and back, to where the graph has them. */
 MwOrder mw_order_units(const MwLegal *legal, const MwUnits *units);
 /* Notes where the units of each loop stand. */
 void mw_order_find_loops(const MwLegal *legal, const MwUnits *units, MwOrder *order);

@@ -374,7 +374,9 @@ static void count_layers(const MwStaging *staging, int index, MwPlanStage *stage
             continue;
         stage->remat_layers += staging->layer_remat[l] == MW_LAYER_RECOMPUTES;
         stage->selective_layers += staging->layer_remat[l] == MW_LAYER_SELECTIVE;
+        stage->streamed_layers += staging->layer_remat[l] == MW_LAYER_STREAMS;
     }
+    stage->streams = stage->streamed_layers > 0;
     stage->first_layer = (int)mw_max(stage->first_layer, 0);
 }
 

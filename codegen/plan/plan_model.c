@@ -3,8 +3,8 @@
  * the passes chose for the memory that there is may need more: then they choose again for less.
  * Excesses that the passes find themselves are final: for less memory there is no more to choose
  * from. Then other layouts are planned that may be quicker. Around both is another loop, over how
- * much padding sizes may have; and where nothing fits, all of it once more with the states of
- * optimizers on the host. */
+ * much padding sizes may have; and where nothing fits, or what fits recomputes most of its layers,
+ * all of it once more with the states of optimizers on the host. */
 #include "codegen/plan/plan_model.h"
 
 #include "codegen/plan/build.h"
@@ -362,37 +362,116 @@ static bool lacks_little(const MwPlanRequest *request, const MwExcess *excess)
     return (double)(excess->needed_bytes - excess->limit_bytes) <= 4 * weight_bytes(request->graph);
 }
 
-/* Whether memory is what an attempt lacks, and states of optimizers could be kept on the host, of
- * which nobody says anything. */
-static bool may_offload(const MwPlanRequest *request, const Attempt *attempt)
+/* Whether states of optimizers could be kept on the host, of which nobody says anything. */
+static bool may_offload(const MwPlanRequest *request)
 {
     const MwGraph *graph = request->graph;
-    bool may = !attempt->plan && attempt->compilation.excess.kind != MW_EXCESS_NONE &&
-               !request->options->has_offload && request->cluster->host.memory_bytes > 0 &&
-               graph->trains.count > 0 && lacks_little(request, &attempt->compilation.excess);
+    bool may = !request->options->has_offload && request->cluster->host.memory_bytes > 0 &&
+               graph->trains.count > 0;
     for (int i = 0; i < graph->trains.count; i++)
         may &= graph->trains.at[i].offload == MW_OFFLOAD_NONE;
     return may;
 }
 
-/* Plans with the states on the host, or else with the weights too, where that alone makes a plan
- * fit. */
+/* Whether memory is what an attempt lacks, and states on the host could give it that. */
+static bool could_fit(const MwPlanRequest *request, const Attempt *attempt)
+{
+    return !attempt->plan && attempt->compilation.excess.kind != MW_EXCESS_NONE &&
+           lacks_little(request, &attempt->compilation.excess);
+}
+
+/* Whether a plan could be quicker with states on the host. It recomputes most of its layers, which
+ * takes the time of their forward once more, a quarter of that of all; and an update there, which
+ * reads and writes the weights at least, takes less than these need. */
+static bool could_pay(const MwPlanRequest *request, const MwPlan *plan)
+{
+    const MwCluster *cluster = request->cluster;
+    int layers = 0, recomputed = 0;
+    for (int s = 0; plan && s < plan->stage_count; s++) {
+        layers += plan->stages[s].layer_count;
+        recomputed += plan->stages[s].remat_layers;
+    }
+    return recomputed * 2 > layers && !request->options->takes_any &&
+           2 * weight_bytes(request->graph) / (cluster->nodes * cluster->host.update_bytes_per_s) <
+               plan->step_s * recomputed / (4 * layers);
+}
+
+/* Plans with states on the host, or weights too, of some quarters of the layers, 0: of all; true if
+ * that is taken. */
+static bool offload_more(MwArena *arena, const MwPlanRequest *request, MwOffload kept, int quarters,
+                         Planned *planned)
+{
+    MwCompileOptions options = *request->options;
+    MwPlanRequest less = *request;
+    options.has_offload = true;
+    options.offload = kept;
+    options.offload_quarters = quarters;
+    less.options = &options;
+    Planned other = plan_best(arena, &less);
+    other.attempts += planned->attempts;
+    planned->attempts = other.attempts;
+    const bool is_taken = is_preferred(other.attempt, planned->attempt);
+    attempt_free(is_taken ? &planned->attempt : &other.attempt);
+    *planned = is_taken ? other : *planned;
+    return is_taken;
+}
+
+/* Bytes of the states of optimizers that a device has on its host; the most of all meshes. */
+static double offloaded_bytes(const MwPlan *plan)
+{
+    double most = 0;
+    for (int m = 0; m < plan->mesh_count; m++) {
+        const MwPlanMesh *mesh = &plan->meshes[m];
+        double bytes = 0;
+        for (int i = 0; i < mesh->weight_count; i++) {
+            const MwPlanBuffer *buffer = &mesh->buffers[mesh->weights[i].buffer];
+            if (mesh->weights[i].is_state && mw_plan_is_on_host(mesh, buffer))
+                bytes += (double)buffer->bytes;
+        }
+        most = fmax(most, bytes);
+    }
+    return most;
+}
+
+/* The fewest quarters of the layers whose states on the host could give what was lacking, of those
+ * that a plan has there; 0: all. */
+static int fewest_quarters(const MwPlan *plan, double lacking_bytes)
+{
+    for (int quarters = 1; quarters < 4; quarters++)
+        if (lacking_bytes <= quarters * offloaded_bytes(plan) / 4)
+            return quarters;
+    return 0;
+}
+
+/* Plans with the states on the host where nothing fits without that, of as few layers as could do
+ * if that is quicker; or else with the weights too. */
+static void offload_to_fit(MwArena *arena, const MwPlanRequest *request, Planned *planned)
+{
+    const MwExcess excess = planned->attempt->compilation.excess;
+    if (!offload_more(arena, request, MW_OFFLOAD_STATES, 0, planned)) {
+        if (could_fit(request, planned->attempt))
+            offload_more(arena, request, MW_OFFLOAD_WEIGHTS, 0, planned);
+        return;
+    }
+    const MwPlan *plan = planned->attempt->plan;
+    const int quarters =
+        plan && !request->options->takes_any
+            ? fewest_quarters(plan, (double)(excess.needed_bytes - excess.limit_bytes))
+            : 0;
+    if (quarters)
+        offload_more(arena, request, MW_OFFLOAD_STATES, quarters, planned);
+}
+
+/* Plans with the states on the host, or with the weights too, where that alone makes a plan fit, or
+ * one could be quicker. */
 static void offload(MwArena *arena, const MwPlanRequest *request, Planned *planned)
 {
-    static const MwOffload kept[] = {MW_OFFLOAD_STATES, MW_OFFLOAD_WEIGHTS};
-    for (int i = 0; i < MW_COUNT(kept) && may_offload(request, planned->attempt); i++) {
-        MwCompileOptions options = *request->options;
-        options.has_offload = true;
-        options.offload = kept[i];
-        MwPlanRequest less = *request;
-        less.options = &options;
-        Planned other = plan_best(arena, &less);
-        other.attempts += planned->attempts;
-        planned->attempts = other.attempts;
-        const bool is_taken = other.attempt->plan || other.attempt->is_wrong;
-        attempt_free(is_taken ? &planned->attempt : &other.attempt);
-        *planned = is_taken ? other : *planned;
-    }
+    if (!may_offload(request))
+        return;
+    if (could_pay(request, planned->attempt->plan))
+        offload_more(arena, request, MW_OFFLOAD_STATES, 0, planned);
+    else if (could_fit(request, planned->attempt))
+        offload_to_fit(arena, request, planned);
 }
 
 MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags)

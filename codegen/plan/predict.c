@@ -63,7 +63,7 @@ static void note(const Tasks *tasks, const MwCommand *command, double time_s)
         tasks->times->instr_s[command->instr] = time_s;
 }
 
-/* ---- Two queues ---- */
+/* ---- Queues ---- */
 
 typedef struct {
     int command; /* that is done or will be next */
@@ -75,7 +75,8 @@ typedef struct {
     const Tasks *tasks;
     const MwPlanMesh *mesh;
     const MwCommandList *list;
-    int *awaited; /* [list->count] the command after whose end each may begin; -1: none */
+    /* [list->count][MW_COMMAND_WAITS] commands after whose end each may begin; -1: none */
+    int (*awaited)[MW_COMMAND_WAITS];
     Queue queues[MW_QUEUE_COUNT];
     double rate; /* of kernels, of that which they have alone */
     double now_s;
@@ -88,23 +89,32 @@ static bool is_collective(const MwPlanMesh *mesh, const MwCommand *command)
            program->instrs[command->instr].kind == MW_INSTR_COLLECTIVE;
 }
 
-/* The command that records what each waits for: an event is recorded again after its wait. */
-static int *find_awaited(MwArena *arena, const MwCommandList *list)
+/* The commands that record what each waits for: an event is recorded again after its last wait. */
+static void find_awaited(MwArena *arena, const MwCommandList *list,
+                         int (*awaited)[MW_COMMAND_WAITS])
 {
-    int *awaited = MW_NEW(arena, int, list->count);
     int *recorded = MW_NEW(arena, int, list->event_count);
     for (int i = 0; i < list->count; i++) {
         const MwCommand *command = &list->at[i];
-        awaited[i] = command->wait_event >= 0 ? recorded[command->wait_event] : -1;
+        for (int k = 0; k < MW_COMMAND_WAITS; k++)
+            awaited[i][k] = command->wait_events[k] >= 0 ? recorded[command->wait_events[k]] : -1;
         if (command->record_event >= 0)
             recorded[command->record_event] = i;
     }
-    return awaited;
 }
 
 static bool has_ended(const Run *run, int command)
 {
     return run->queues[run->list->at[command].queue].command > command;
+}
+
+/* Whether all has ended that a command waits for. */
+static bool may_begin(const Run *run, int command)
+{
+    for (int k = 0; k < MW_COMMAND_WAITS; k++)
+        if (run->awaited[command][k] >= 0 && !has_ended(run, run->awaited[command][k]))
+            return false;
+    return true;
 }
 
 /* What runs on the compute queue has another rate from now on. */
@@ -127,8 +137,7 @@ static void begin_next(Run *run, MwQueue index)
     if (queue->command == run->list->count)
         return;
     const MwCommand *command = &run->list->at[queue->command];
-    const int awaited = run->awaited[queue->command];
-    if (awaited >= 0 && !has_ended(run, awaited))
+    if (!may_begin(run, queue->command))
         return;
     note(run->tasks, command, run->now_s);
     queue->runs = true;
@@ -163,8 +172,9 @@ static double end_s(MwArena *arena, const Tasks *tasks, const MwPlanMesh *mesh,
     Run run = {.tasks = tasks,
                .mesh = mesh,
                .list = list,
-               .awaited = find_awaited(arena, list),
+               .awaited = mw_arena_alloc(arena, sizeof *run.awaited * (size_t)list->count),
                .rate = 1};
+    find_awaited(arena, list, run.awaited);
     do
         for (int q = 0; q < MW_QUEUE_COUNT; q++)
             begin_next(&run, (MwQueue)q);
@@ -178,9 +188,9 @@ static double tasks_s(const Tasks *tasks)
     MwPlanMesh part = *tasks->mesh;
     part.tasks = tasks->tasks;
     part.task_count = tasks->count;
-    const MwQueue beside = tasks->overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE;
-    const MwCommandList list =
-        mw_step_commands(arena, &part, tasks->traffic, beside, beside, false);
+    const MwCommandList list = mw_step_commands(
+        arena, &part, tasks->traffic, tasks->overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE,
+        tasks->overlaps ? MW_QUEUE_COPIES : MW_QUEUE_COMPUTE, false);
     const double time_s = end_s(arena, tasks, &part, &list);
     mw_arena_free(&arena);
     return time_s;

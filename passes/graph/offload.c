@@ -14,6 +14,8 @@
  *      state W.TYPE for each: a copy in the type that the model casts the weight to, if it does,
  *      which steps set with the weight. So a step copies the gradient there and the new weight
  *      back, in that type. A weight that several layers use stays on the device.
+ *      An option restricts that to some quarters of the layers, evenly spread, so that stages have
+ *      equal parts of them, and a repetition of few layers stays one.
  * Invariant: values are the same, up to how a compiler rounds what it fuses.
  *
  * Weights none of whose states has MW_TUNED_OFFLOAD_ELEMENTS keep them on the device, since copies
@@ -34,6 +36,7 @@ enum { MOST_FORMS = 6 };
 
 typedef struct {
     MwRewrite rewrite;
+    int quarters;  /* of the layers, of which states go to the host; 0: of all */
     bool *is_kept; /* [values of from] states and weights that go to the host */
     /* [values of from] the type of the copy that the device has of a weight on the host;
      * MW_TYPE_COUNT: it is none */
@@ -59,10 +62,17 @@ static MwValueId weight_of(const MwGraph *graph, const char *state)
     return mw_no_value();
 }
 
+/* Whether states of a layer go to the host where those of so many quarters of the layers do. */
+static bool has_part(int layer, int quarters)
+{
+    return quarters == 0 || (layer + 1) * quarters / 4 > layer * quarters / 4;
+}
+
 /* The trained weight of which the update alone takes `state`, if its states may go to the host; no
  * value: they may not. */
-static MwValueId may_keep(const MwGraph *graph, const MwAssign *assign)
+static MwValueId may_keep(const Offload *o, const MwAssign *assign)
 {
+    const MwGraph *graph = o->rewrite.from;
     const char *state = mw_value(graph, assign->target)->name;
     if (mw_value_node(graph, assign->target)->op != MW_OP_STATE ||
         mw_assign_accumulates(graph, assign))
@@ -70,8 +80,9 @@ static MwValueId may_keep(const MwGraph *graph, const MwAssign *assign)
     const MwValueId weight = weight_of(graph, state);
     const char *name = mw_has_value(weight) ? mw_value(graph, weight)->name : NULL;
     const MwTrain *train = name ? mw_train_of(graph, name) : NULL;
-    const bool may =
-        train && train->offload != MW_OFFLOAD_NONE && !mw_patterns_match(&train->sparse, name);
+    const bool may = train && train->offload != MW_OFFLOAD_NONE &&
+                     !mw_patterns_match(&train->sparse, name) &&
+                     has_part(mw_value_node(graph, weight)->origin.layer, o->quarters);
     return may ? weight : mw_no_value();
 }
 
@@ -128,14 +139,14 @@ static void find_kept(Offload *o)
     const Uses *uses = find_uses(graph);
     int64_t *most = MW_NEW(graph->arena, int64_t, graph->values.count); /* elements of a state */
     for (int i = 0; i < graph->assigns.count; i++) {
-        const MwValueId weight = may_keep(graph, &graph->assigns.at[i]);
+        const MwValueId weight = may_keep(o, &graph->assigns.at[i]);
         if (mw_has_value(weight))
             most[weight.index] =
                 mw_max(most[weight.index],
                        mw_tensor_elements(mw_value_tensor(graph, graph->assigns.at[i].target)));
     }
     for (int i = 0; i < graph->assigns.count; i++) {
-        const MwValueId weight = may_keep(graph, &graph->assigns.at[i]);
+        const MwValueId weight = may_keep(o, &graph->assigns.at[i]);
         is_kept[graph->assigns.at[i].target.index] =
             mw_has_value(weight) && most[weight.index] >= MW_TUNED_OFFLOAD_ELEMENTS;
     }
@@ -378,10 +389,11 @@ static MwValueId *no_values(MwArena *arena, int count)
     return values;
 }
 
-static MwGraph *offloaded(const MwGraph *graph)
+static MwGraph *offloaded(const MwGraph *graph, int quarters)
 {
     const int values = graph->values.count, most = MOST_FORMS * values;
     Offload o = {.rewrite = mw_rewrite_begin(graph),
+                 .quarters = quarters,
                  .is_kept = MW_NEW(graph->arena, bool, values),
                  .copy_type = MW_NEW(graph->arena, MwType, values),
                  .copy = no_values(graph->arena, values),
@@ -400,6 +412,18 @@ static MwGraph *offloaded(const MwGraph *graph)
     return o.rewrite.to;
 }
 
+/* Whether the cluster says what a host is; else `what` cannot be. */
+static bool has_host(const MwCompilation *compilation, const char *what, MwDiags *diags)
+{
+    const MwCluster *cluster = compilation->cluster;
+    if (!cluster || cluster->host.memory_bytes > 0)
+        return true;
+    mw_diag_error(diags, compilation->graph->trains.at[0].span,
+                  "%s: the cluster %s says nothing of the host of a node", what, cluster->name);
+    mw_diag_note(diags, mw_span_none(), "a section 'host' of the cluster file does");
+    return false;
+}
+
 bool mw_pass_offload(MwCompilation *compilation, MwDiags *diags)
 {
     MwGraph *graph = compilation->graph;
@@ -412,16 +436,13 @@ bool mw_pass_offload(MwCompilation *compilation, MwDiags *diags)
     }
     for (int n = 0; n < graph->nodes.count; n++)
         wanted &= graph->nodes.at[n].op != MW_OP_TO_HOST; /* a dump after this pass */
+    if (graph->trains.count > 0 && options->remat == MW_REMAT_STREAM &&
+        !has_host(compilation, "activations cannot be streamed", diags))
+        return false;
     if (!wanted)
         return true;
-    if (compilation->cluster && compilation->cluster->host.memory_bytes == 0) {
-        mw_diag_error(diags, graph->trains.at[0].span,
-                      "states cannot be offloaded: the cluster %s says nothing of the host of a "
-                      "node",
-                      compilation->cluster->name);
-        mw_diag_note(diags, mw_span_none(), "a section 'host' of the cluster file does");
+    if (!has_host(compilation, "states cannot be offloaded", diags))
         return false;
-    }
-    compilation->graph = offloaded(graph);
+    compilation->graph = offloaded(graph, options->offload_quarters);
     return true;
 }

@@ -6,7 +6,8 @@
  *      of single values, which take precedence.
  * Out: the same graph in which a recomputed value V has no use in the backward: a backward node
  *      V.again computes it from values that are kept, as late as possible. The values that a
- *      layer takes from other layers are kept, and so are weights and inputs.
+ *      layer takes from other layers are kept, and so are weights and inputs. And which nodes
+ *      compute values again.
  * Three kinds of values are recomputed in any layer, the first two unless the user forbids
  * recomputation:
  * - norms: the gradient of a norm reads its operand row by row as the norm does, so one kernel
@@ -19,9 +20,6 @@
  * Large Transformer Models", 2022, choose by the same ratio of bytes to time; the choice by
  * operators is that of `checkpoint_dots` in JAX). What is made again is not kept either in a
  * layout that it was gathered to.
- * Where gradients of weights are parted from the backward, what only they need is made again in
- * their part, if no more bytes are kept until then; but not for estimates of stages, which count
- * what waits between the two parts only for schedules that part them.
  * Invariant: the numbers do not change. V.again is the same operator on the same operands, and
  * random masks are functions of position and key. */
 #include "ir/build.h"
@@ -36,7 +34,7 @@ typedef struct {
     MwRewrite rewrite;
     const bool *recomputed; /* [values of from] not kept for the backward */
     MwValueId *copy;        /* [values of from] the copy in the backward; no value: not made yet */
-    MW_VEC(MwNodeId) again; /* nodes of to that compute values again, operands before users */
+    MW_VEC(MwNodeId) again; /* nodes of to that compute values again */
 } Remat;
 
 /* ---- Which values are recomputed ---- */
@@ -189,112 +187,6 @@ static void copy_node(Remat *r, const MwNode *node)
     mw_rewrite_copy_on(&r->rewrite, node, operands);
 }
 
-/* ---- What only gradients of weights use ---- */
-
-/* Nodes of the new graph that could compute values again in the weights' part of the backward. */
-typedef struct {
-    const Remat *r;
-    bool *is_late;    /* [nodes] only that part uses it, or other such nodes */
-    bool *is_used;    /* [values] by other nodes of that part */
-    int32_t *group;   /* [nodes] another late node that it is connected with, or itself */
-    int64_t *bytes;   /* [nodes] of the group, at its first node: kept longer, less not kept */
-    int32_t *counted; /* [values] 1 + the last group that counts them; 0: none */
-} LateNodes;
-
-/* The first node of the group of a late node. */
-static int32_t group_of(const LateNodes *late, int32_t node)
-{
-    while (late->group[node] != node)
-        node = late->group[node];
-    return node;
-}
-
-static void find_late(LateNodes *late)
-{
-    const MwGraph *graph = late->r->rewrite.to;
-    bool *is_early = MW_NEW(graph->arena, bool, graph->nodes.count); /* used elsewhere */
-    for (int i = 0; i < late->r->again.count; i++)
-        late->is_late[late->r->again.at[i].index] = true;
-    for (int i = 0; i < graph->outputs.count; i++)
-        is_early[mw_value(graph, graph->outputs.at[i].value)->node.index] = true;
-    for (int n = graph->nodes.count - 1; n >= 0; n--) {
-        const MwNode *node = &graph->nodes.at[n];
-        late->is_late[n] &= !is_early[n];
-        const bool is_weight = node->phase == MW_PHASE_BACKWARD_WEIGHT;
-        for (int k = 0; k < node->operand_count; k++) {
-            is_early[mw_value(graph, node->operands[k])->node.index] |=
-                !is_weight && !late->is_late[n];
-            late->is_used[node->operands[k].index] |= is_weight;
-        }
-    }
-}
-
-/* Late nodes of which one uses the other are in one group. */
-static void find_groups(LateNodes *late)
-{
-    const MwGraph *graph = late->r->rewrite.to;
-    for (int n = 0; n < graph->nodes.count; n++) {
-        late->group[n] = n;
-        for (int k = 0; k < graph->nodes.at[n].operand_count && late->is_late[n]; k++) {
-            const int maker = mw_value(graph, graph->nodes.at[n].operands[k])->node.index;
-            if (late->is_late[maker])
-                late->group[mw_max(group_of(late, maker), group_of(late, n))] =
-                    (int32_t)mw_min(group_of(late, maker), group_of(late, n));
-        }
-    }
-}
-
-/* Adds the bytes of a value to those of the group of a node, unless the group has just counted
- * them. */
-static void count_bytes(LateNodes *late, MwValueId value, int node, int sign)
-{
-    const MwGraph *graph = late->r->rewrite.to;
-    const int32_t group = group_of(late, node);
-    if (late->counted[value.index] != group + 1)
-        late->bytes[group] += sign * mw_tensor_bytes(mw_value_tensor(graph, value));
-    late->counted[value.index] = group + 1;
-}
-
-/* Counts for each group what would wait for it, and what it makes that waits now. */
-static void count_groups(LateNodes *late)
-{
-    const MwGraph *graph = late->r->rewrite.to;
-    for (int n = 0; n < graph->nodes.count; n++) {
-        const MwNode *node = &graph->nodes.at[n];
-        for (int k = 0; k < node->operand_count && late->is_late[n]; k++) {
-            const MwNode *maker = mw_value_node(graph, node->operands[k]);
-            if (!late->is_late[mw_value(graph, node->operands[k])->node.index] &&
-                !late->is_used[node->operands[k].index] &&
-                mw_op_info(maker->op)->lowering != MW_LOWER_SOURCE)
-                count_bytes(late, node->operands[k], n, 1);
-        }
-        for (int v = node->first_result;
-             late->is_late[n] && v < node->first_result + node->result_count; v++)
-            if (late->is_used[v])
-                count_bytes(late, (MwValueId){v}, n, -1);
-    }
-}
-
-/* Moves groups of nodes that only gradients of weights use to their part of the backward, where
- * that keeps no more bytes until then: no value waits between the two parts beside what it is made
- * of, and nobody waits for what computes it. */
-static void move_late(const Remat *r)
-{
-    MwGraph *graph = r->rewrite.to;
-    LateNodes late = {.r = r,
-                      .is_late = MW_NEW(graph->arena, bool, graph->nodes.count),
-                      .is_used = MW_NEW(graph->arena, bool, graph->values.count),
-                      .group = MW_NEW(graph->arena, int32_t, graph->nodes.count),
-                      .bytes = MW_NEW(graph->arena, int64_t, graph->nodes.count),
-                      .counted = MW_NEW(graph->arena, int32_t, graph->values.count)};
-    find_late(&late);
-    find_groups(&late);
-    count_groups(&late);
-    for (int n = 0; n < graph->nodes.count; n++)
-        if (late.is_late[n] && late.bytes[group_of(&late, n)] <= 0)
-            graph->nodes.at[n].phase = MW_PHASE_BACKWARD_WEIGHT;
-}
-
 bool mw_pass_remat(MwCompilation *compilation, MwDiags *diags)
 {
     (void)diags;
@@ -305,9 +197,10 @@ bool mw_pass_remat(MwCompilation *compilation, MwDiags *diags)
     for (int n = 0; n < from->nodes.count; n++)
         copy_node(&r, &from->nodes.at[n]);
     mw_rewrite_finish(&r.rewrite);
-    if (mw_staging_splits_backward(&compilation->staging) &&
-        !compilation->staging.is_for_all_schedules)
-        move_late(&r);
+    bool *is_again = MW_NEW(compilation->arena, bool, r.rewrite.to->nodes.count);
+    for (int i = 0; i < r.again.count; i++)
+        is_again[r.again.at[i].index] = true;
+    compilation->is_again = is_again;
     compilation->graph = r.rewrite.to;
     return true;
 }

@@ -55,7 +55,8 @@ static bool runs_backward(const MwNode *node)
 /* Whether the layer of the node is selective. */
 static bool is_selective(const Network *w, const MwNode *node)
 {
-    return mw_staging_remat(w->staging, node) == MW_LAYER_SELECTIVE;
+    const MwRematLevel level = mw_staging_remat(w->staging, node);
+    return level == MW_LAYER_SELECTIVE || level == MW_LAYER_STREAMS;
 }
 
 static bool makes_selective(const Network *w, int value)
@@ -291,9 +292,9 @@ void mw_remat_cut(const MwCompilation *compilation, const bool *may, bool cuts_a
     Nodes *nodes = MW_NEW(graph->arena, Nodes, layers);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
-        const MwRematLevel level = mw_staging_remat(w.staging, node);
-        if (node->phase == MW_PHASE_FORWARD &&
-            (level == MW_LAYER_SELECTIVE || (level == MW_LAYER_KEEPS && cuts_all)))
+        const bool is_cut = is_selective(&w, node) ||
+                            (cuts_all && mw_staging_remat(w.staging, node) == MW_LAYER_KEEPS);
+        if (node->phase == MW_PHASE_FORWARD && is_cut)
             mw_vec_push(graph->arena, &nodes[node->origin.layer], n);
     }
     for (int i = 0; i < layers; i++)

@@ -213,11 +213,25 @@ static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
     return best;
 }
 
-/* The highest level of recomputation on which layers are solved at a price. Where memory is free,
- * nobody recomputes: `least`. */
-static MwRematLevel most_remat_at(const MwStageCosts *costs, MwRematLevel least, int price)
+/* The last level of recomputation on which layers are solved at a price. Where memory is free,
+ * nobody recomputes: `least`. Layers that stream keep hardly anything that a high price could save
+ * by another sharding. */
+static MwRematLevel last_remat_at(const MwStageCosts *costs, MwRematLevel least, int price)
 {
-    return price == 0 ? least : mw_most_remat(compilation_of(costs));
+    if (price == 0)
+        return least;
+    return price == 1 ? mw_last_remat(compilation_of(costs)) : mw_most_remat(compilation_of(costs));
+}
+
+/* Whether the host has memory for what the layers stream of as many micro-batches as are in flight
+ * on the first of as many stages as there can be. */
+static bool fits_host(const MwStageCosts *costs, const MwStageCost *cost)
+{
+    const int stages =
+        (int)mw_min(mw_cluster_devices(cluster_of(costs)) / mw_mesh_devices(&cost->mesh),
+                    costs->samples.model->layer_count);
+    const double in_flight = fmin(costs->samples.model->micro_batches, stages);
+    return in_flight * cost->host_bytes <= (double)mw_cluster_host_bytes(cluster_of(costs));
 }
 
 /* Requests samples at all prices and on all levels of recomputation there. */
@@ -226,7 +240,7 @@ static void request_leaner(MwStageCosts *costs, const CandidateSearch *search,
 {
     const MwCompilation *compilation = compilation_of(costs);
     for (int price = 0; price < MW_MEMORY_PRICES; price++)
-        for (MwStageSample like = *mesh; like.remat <= most_remat_at(costs, mesh->remat, price);
+        for (MwStageSample like = *mesh; like.remat <= last_remat_at(costs, mesh->remat, price);
              like.remat++)
             mw_stage_terms_request(&costs->samples, search->terms, &like, price);
     if (mw_most_remat(compilation) > mesh->remat)
@@ -259,25 +273,29 @@ static void list_level(MwStageCosts *costs, const CandidateSearch *search,
 {
     MwStageSample lower = *like;
     MwStageCost below, all;
-    lower.remat--;
+    lower.remat = mw_remat_below(like->remat);
     if (!mw_stage_terms_sum(&costs->samples, search->terms, &lower, price, &below) ||
         !mw_stage_terms_sum(&costs->samples, search->terms, like, price, &all))
         return;
     int layers = all.recomputed, parts = (int)mw_min(layers, MW_TUNED_GRANULARITY);
-    for (int part = 1; part < parts; part++)
-        mw_vec_push(costs->arena, list,
-                    mw_remat_mix(&below, &all, gains, layers * part / parts, like->is_sequential));
-    mw_vec_push(costs->arena, list, all);
+    for (int part = 1; part <= parts; part++) {
+        const MwStageCost cost =
+            part == parts
+                ? all
+                : mw_remat_mix(&below, &all, gains, layers * part / parts, like->is_sequential);
+        if (fits_host(costs, &cost))
+            mw_vec_push(costs->arena, list, cost);
+    }
 }
 
 /* Lists the costs on a shortlisted mesh: at all prices, on all levels of recomputation. */
 static void list_leaner(MwStageCosts *costs, MwArena *scratch, const CandidateSearch *search,
                         const MwStageSample *mesh, MwStageCostList *list)
 {
-    const MwRematLevel least = mesh->remat, most = mw_most_remat(compilation_of(costs));
+    const MwRematLevel least = mesh->remat, last = mw_last_remat(compilation_of(costs));
     const MwStageCostQuery *cost_query = search->cost_query;
     const MwRematGain *gains[MW_REMAT_LEVELS] = {NULL};
-    for (MwRematLevel level = least + 1; level <= most; level++)
+    for (MwRematLevel level = least + 1; level <= last; level++)
         gains[level] = mw_remat_gains(&costs->samples, scratch, cost_query->begin, cost_query->end,
                                       mesh, level);
     for (int price = 0; price < MW_MEMORY_PRICES; price++) {
@@ -285,7 +303,7 @@ static void list_leaner(MwStageCosts *costs, MwArena *scratch, const CandidateSe
         MwStageSample like = *mesh;
         if (mw_stage_terms_sum(&costs->samples, search->terms, mesh, price, &cost))
             mw_vec_push(costs->arena, list, cost);
-        for (like.remat = least + 1; like.remat <= most_remat_at(costs, least, price); like.remat++)
+        for (like.remat = least + 1; like.remat <= last_remat_at(costs, least, price); like.remat++)
             list_level(costs, search, &like, gains[like.remat], price, list);
     }
 }
@@ -313,7 +331,9 @@ void mw_stage_costs_recomputed(MwStageCosts *costs, const MwStageCostQuery *cost
     const int begin = cost_query->begin, count = cost_query->end - begin;
     MwStageSample like = {.mesh = cost->mesh, .is_sequential = cost_query->is_sequential};
     for (int i = 0; i < count; i++)
-        layers[i] = cost->recomputed < count && cost->remat > 0 ? cost->remat - 1 : cost->remat;
+        layers[i] = cost->recomputed < count && cost->remat > MW_LAYER_KEEPS
+                        ? mw_remat_below(cost->remat)
+                        : cost->remat;
     if (cost->recomputed > 0 && cost->recomputed < count) {
         const MwRematGain *gains =
             mw_remat_gains(&costs->samples, scratch, begin, cost_query->end, &like, cost->remat);
@@ -349,7 +369,7 @@ static bool are_leaner_solved(MwStageCosts *costs, const CandidateSearch *search
                               const MwStageSample *mesh)
 {
     for (int price = 0; price < MW_MEMORY_PRICES; price++)
-        for (MwStageSample like = *mesh; like.remat <= most_remat_at(costs, mesh->remat, price);
+        for (MwStageSample like = *mesh; like.remat <= last_remat_at(costs, mesh->remat, price);
              like.remat++)
             if (!mw_stage_terms_are_solved(&costs->samples, search->terms, &like, price))
                 return false;
@@ -479,13 +499,14 @@ MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int de
         *one = (OneDevice){.is_made = true,
                            .quick = on_one_device(costs, begin, end, mw_least_remat(compilation)),
                            .lean = on_one_device(costs, begin, end, mw_most_remat(compilation))};
+    const bool streams = mw_last_remat(compilation) == MW_LAYER_STREAMS;
     return (MwStageCost){.mesh = {1, {devices}},
                          .forward_s = one->quick.forward_s / devices,
                          .backward_s = one->quick.backward_s / devices,
                          .weight_s = one->quick.weight_s / devices,
                          .kept_bytes = one->lean.kept_bytes / devices,
-                         .saved_bytes = one->lean.saved_bytes / devices,
-                         .late_bytes = one->lean.late_bytes / devices};
+                         .saved_bytes = streams ? 0 : one->lean.saved_bytes / devices,
+                         .late_bytes = streams ? 0 : one->lean.late_bytes / devices};
 }
 
 /* The number of logical meshes of all sizes that a stage may have. */

@@ -42,8 +42,7 @@ static MwStaging stage_per_layer(MwArena *arena, int layers, int micro_batches, 
                        .layer_remat = remat,
                        .layer_count = layers,
                        .micro_batches = micro_batches,
-                       .schedule = schedule,
-                       .is_for_all_schedules = true};
+                       .schedule = schedule};
 }
 
 /* Runs a step on the graph of `compilation`; the graph that it makes is in `arena`, and nothing
@@ -74,7 +73,8 @@ static bool lower_copies(const MwStageModel *model, MwGraph *graph, int layers,
     plain.graph = graph;
     plain.staging = stage_per_layer(model->arena, layers, model->micro_batches, MW_LAYER_KEEPS);
     bool good = run_step(scratch, &plain, mw_stage_lower_batching, diags);
-    for (MwRematLevel level = 0; level < MW_REMAT_LEVELS && good; level++) {
+    const MwRematLevel last = mw_max(mw_last_remat(&plain), MW_LAYER_RECOMPUTES);
+    for (MwRematLevel level = 0; level <= last && good; level++) {
         lowered[level] = plain;
         lowered[level].staging = stage_per_layer(model->arena, layers, model->micro_batches, level);
         good = run_step(model->arena, &lowered[level], mw_stage_lower_remat, diags);

@@ -26,7 +26,7 @@ static MwStageSample *single_layer(MwStageSampleSet *set, int layer, MwStageSamp
 static MwRematGain gain_of(MwStageSampleSet *set, int layer, const MwStageSample *like,
                            MwRematLevel level)
 {
-    const MwStageSample *keeps = single_layer(set, layer, *like, level - 1);
+    const MwStageSample *keeps = single_layer(set, layer, *like, mw_remat_below(level));
     const MwStageSample *recomputing = single_layer(set, layer, *like, level);
     if (!keeps->possible[PRICE] || !recomputing->possible[PRICE])
         return (MwRematGain){.layer = layer};
@@ -63,8 +63,9 @@ MwRematGain *mw_remat_gains(MwStageSampleSet *set, MwArena *arena, int begin, in
 
 void mw_remat_gains_request(MwStageSampleSet *set, int begin, int end, const MwStageSample *like)
 {
+    const MwRematLevel last = mw_last_remat(&set->model->lowered[0]);
     for (int l = begin; l < end; l++)
-        for (MwRematLevel level = 0; level < MW_REMAT_LEVELS; level++)
+        for (MwRematLevel level = 0; level <= last; level++)
             mw_stage_sample_request(set, single_layer(set, l, *like, level), PRICE);
 }
 
@@ -103,6 +104,7 @@ MwStageCost mw_remat_mix(const MwStageCost *none, const MwStageCost *all, const 
         .weight_s = interpolate(none->weight_s, all->weight_s, of_time),
         .step_s = interpolate(none->step_s, all->step_s, of_time),
         .host_s = interpolate(none->host_s, all->host_s, of_time),
+        .host_bytes = interpolate(none->host_bytes, all->host_bytes, of_bytes),
         .kept_bytes = interpolate(none->kept_bytes, all->kept_bytes, of_bytes),
         .saved_bytes = interpolate(none->saved_bytes, all->saved_bytes, of_bytes),
         .late_bytes = interpolate(none->late_bytes, all->late_bytes, of_bytes),

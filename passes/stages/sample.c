@@ -3,6 +3,7 @@
  * Out: its costs (sample.h). */
 #include "passes/stages/sample.h"
 
+#include "base/backend.h"
 #include "base/threads.h"
 #include "cost/units.h"
 #include "ir/host.h"
@@ -97,18 +98,27 @@ static MwProblem add_memory_price(const SampleSolve *s, double price)
     return problem;
 }
 
-/* Sums the costs of nodes and edges by phase. */
+/* Whether the node copies to or from the host while others run. */
+static bool runs_beside(const SampleSolve *s, const MwNode *node)
+{
+    return (node->op == MW_OP_TO_HOST || node->op == MW_OP_TO_DEVICE) &&
+           node->phase != MW_PHASE_UPDATE &&
+           mw_backend_named(s->pricing->model->lowered[0].cluster->backend)->overlaps;
+}
+
+/* Sums the costs of nodes and edges by phase. Of copies beside others only what takes longer than
+ * these counts. */
 static void measure_time(const SampleSolve *s, const int *choice, MwStageCost *cost)
 {
     const MwGraph *graph = s->intra->graph;
     const MwProblem *problem = &s->intra->problem;
-    double seconds[MW_PHASE_COUNT] = {0}, host_s = 0;
+    double seconds[MW_PHASE_COUNT] = {0}, beside_s[MW_PHASE_COUNT] = {0}, host_s = 0;
     int operands = 0;
     const bool *on_host = mw_on_host(s->arena, graph);
     for (int n = 0; n < graph->nodes.count; n++) {
         const MwNode *node = &graph->nodes.at[n];
         const double node_s = mw_seconds(problem->nodes[n].cost[choice[n]]);
-        seconds[node->phase] += node_s;
+        *(runs_beside(s, node) ? &beside_s[node->phase] : &seconds[node->phase]) += node_s;
         const bool is_of_host = on_host[node->first_result] || node->op == MW_OP_TO_DEVICE;
         host_s += is_of_host && node->phase == MW_PHASE_UPDATE ? node_s : 0;
         operands += graph->nodes.at[n].operand_count;
@@ -121,8 +131,11 @@ static void measure_time(const SampleSolve *s, const int *choice, MwStageCost *c
         seconds[graph->nodes.at[e < operands ? edge->b : edge->a].phase] +=
             mw_seconds(edge->cost[at]);
     }
-    cost->forward_s = seconds[MW_PHASE_FORWARD] / s->intra->micro_batches;
-    cost->backward_s = seconds[MW_PHASE_BACKWARD] / s->intra->micro_batches;
+    const double forward_s = fmax(seconds[MW_PHASE_FORWARD], beside_s[MW_PHASE_FORWARD]);
+    const double backward_s = fmax(seconds[MW_PHASE_BACKWARD],
+                                   beside_s[MW_PHASE_BACKWARD] - seconds[MW_PHASE_BACKWARD_WEIGHT]);
+    cost->forward_s = forward_s / s->intra->micro_batches;
+    cost->backward_s = backward_s / s->intra->micro_batches;
     cost->weight_s = seconds[MW_PHASE_BACKWARD_WEIGHT] / s->intra->micro_batches;
     cost->step_s = seconds[MW_PHASE_UPDATE];
     cost->host_s = host_s;
@@ -189,6 +202,17 @@ static void measure_held(const SampleSolve *s, const int *choice, bool of_half, 
     cost->weight_bytes = bytes[SAVED_FOR_WEIGHTS];
 }
 
+/* Bytes of a micro-batch that wait on the host for its backward. */
+static double host_bytes(const SampleSolve *s, const int *choice)
+{
+    const MwGraph *graph = s->intra->graph;
+    double bytes = 0;
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].op == MW_OP_TO_HOST && graph->nodes.at[n].phase == MW_PHASE_FORWARD)
+            bytes += s->intra->lists[n]->at[choice[n]].work.bytes;
+    return bytes;
+}
+
 /* What half of the layers holds from the forward to the backward, in a sequence. */
 static double sequential_bytes(const SampleSolve *s, const int *choice)
 {
@@ -209,6 +233,7 @@ static void measure_half(const SampleSolve *s, const int *choice, const MwStageC
     half->weight_s /= 2;
     half->step_s /= 2;
     half->host_s /= 2;
+    half->host_bytes /= 2;
     measure_held(s, choice, true, half);
     if (s->sample->is_sequential)
         half->peak_bytes = half->joint_peak_bytes = sequential_bytes(s, choice);
@@ -288,6 +313,7 @@ static void solve_at(const SampleSolve *s, int price)
         .recomputed = sample->remat > MW_LAYER_KEEPS ? sample->end - sample->begin : 0};
     measure_time(s, solution.choice, &sample->cost[price]);
     measure_held(s, solution.choice, false, &sample->cost[price]);
+    sample->cost[price].host_bytes = host_bytes(s, solution.choice);
     measure_peaks(s, solution.choice, &sample->cost[price]);
     if (s->held_share)
         measure_half(s, solution.choice, &sample->cost[price], &sample->half[price]);

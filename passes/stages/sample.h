@@ -22,7 +22,8 @@ typedef struct {
     MwMeshShape mesh;
     int price; /* level at which this is the best solution; 0: memory is free */
     /* `recomputed` layers are on this level of recomputation (mw_stage_costs_recomputed says
-     * which), and the others on the one below; all keep what they make where it is 0 */
+     * which), and the others on the one below (mw_remat_below); all keep what they make where it is
+     * 0 */
     MwRematLevel remat;
     int recomputed;
     double forward_s;    /* of a micro-batch */
@@ -34,7 +35,8 @@ typedef struct {
     double saved_bytes;  /* of each micro-batch, from forward to backward */
     double late_bytes;   /* of each micro-batch, from forward to the gradients of weights */
     double weight_bytes; /* of each micro-batch, from backward to the gradients of weights */
-    double peak_bytes;   /* in addition to all of these, while a task runs */
+    double host_bytes;   /* of each micro-batch, from forward to backward, on the host */
+    double peak_bytes;   /* in addition to all but those, while a task runs */
     /* the same, in addition to all but `weight_bytes`, where gradients of weights are computed in
      * the task of the backward */
     double joint_peak_bytes;

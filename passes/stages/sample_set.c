@@ -66,7 +66,7 @@ static const size_t ADDING[] = {
     offsetof(MwStageCost, weight_s),     offsetof(MwStageCost, step_s),
     offsetof(MwStageCost, host_s),       offsetof(MwStageCost, kept_bytes),
     offsetof(MwStageCost, saved_bytes),  offsetof(MwStageCost, late_bytes),
-    offsetof(MwStageCost, weight_bytes),
+    offsetof(MwStageCost, weight_bytes), offsetof(MwStageCost, host_bytes),
 };
 
 /* What does so only where it holds what is saved, too. */

@@ -491,19 +491,21 @@ static bool make_pinned(Cuda *cuda, MwFault *fault)
     return true;
 }
 
-/* Makes the streams of both queues. Communication has a higher priority than computing. Streams of
- * one priority may share a hardware queue of the GPU, where work that waits holds up work that does
- * not: the streams of messages (nccl_p2p.c) have the greatest priority to themselves. */
+/* Makes the streams of all queues. Communication has a higher priority than computing, and so have
+ * copies, which are done by engines of their own. Streams of one priority may share a hardware
+ * queue of the GPU, where work that waits holds up work that does not: the streams of messages
+ * (nccl_p2p.c) have the greatest priority to themselves. */
 static bool make_streams(Cuda *cuda, MwFault *fault)
 {
     int least, greatest;
-    const bool good = CALL(cudaDeviceGetStreamPriorityRange, &least, &greatest) &&
-                      CALL(cudaStreamCreateWithPriority, &cuda->streams[MW_QUEUE_COMPUTE],
-                           cudaStreamNonBlocking, least) &&
-                      CALL(cudaStreamCreateWithPriority, &cuda->streams[MW_QUEUE_COMMUNICATION],
-                           cudaStreamNonBlocking, (int)mw_min(greatest + 1, least));
+    if (!CALL(cudaDeviceGetStreamPriorityRange, &least, &greatest))
+        return false;
+    for (int q = 0; q < MW_QUEUE_COUNT; q++)
+        if (!CALL(cudaStreamCreateWithPriority, &cuda->streams[q], cudaStreamNonBlocking,
+                  q == MW_QUEUE_COMPUTE ? least : (int)mw_min(greatest + 1, least)))
+            return false;
     cuda->stream = cuda->streams[MW_QUEUE_COMPUTE];
-    return good;
+    return true;
 }
 
 /* What the algorithms of products depend on besides their shapes. */

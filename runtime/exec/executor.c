@@ -41,10 +41,9 @@ static bool make_commands(MwExecutor *executor, MwArena *arena, bool has_graphs,
     MwDevice *device = executor->device;
     const bool overlaps = device->table->make_events && executor->mesh->has_host &&
                           !executor->trace; /* which times one after another */
-    executor->commands =
-        mw_step_commands(arena, executor->mesh, mw_endpoints_traffic(executor->endpoints),
-                         executor->transport->queue,
-                         overlaps ? MW_QUEUE_COMMUNICATION : MW_QUEUE_COMPUTE, has_graphs);
+    executor->commands = mw_step_commands(
+        arena, executor->mesh, mw_endpoints_traffic(executor->endpoints),
+        executor->transport->queue, overlaps ? MW_QUEUE_COPIES : MW_QUEUE_COMPUTE, has_graphs);
     return executor->commands.event_count == 0 ||
            device->table->make_events(device, arena, executor->commands.event_count, fault);
 }
@@ -459,8 +458,11 @@ static bool do_command(const MwExecutor *executor, const MwCommand *command,
 bool mw_executor_wait_before(const MwExecutor *executor, const MwCommand *command, MwFault *fault)
 {
     MwDevice *device = executor->device;
-    return command->wait_event < 0 ||
-           device->table->wait_event(device, command->queue, command->wait_event, fault);
+    for (int k = 0; k < MW_COMMAND_WAITS; k++)
+        if (command->wait_events[k] >= 0 &&
+            !device->table->wait_event(device, command->queue, command->wait_events[k], fault))
+            return false;
+    return true;
 }
 
 bool mw_executor_record_after(const MwExecutor *executor, const MwCommand *command, MwFault *fault)

@@ -5,9 +5,16 @@
 
 #include "runtime/plan/plan.h"
 
-/* The queues of a device. Work on one queue is done in order; two queues are served concurrently. A
+/* The queues of a device. Work on one queue is done in order; all queues are served concurrently. A
  * device without concurrency has MW_QUEUE_COMPUTE only. */
-typedef enum { MW_QUEUE_COMPUTE, MW_QUEUE_COMMUNICATION, MW_QUEUE_COUNT } MwQueue;
+typedef enum {
+    MW_QUEUE_COMPUTE,
+    MW_QUEUE_COMMUNICATION,
+    MW_QUEUE_COPIES, /* between the device and the host */
+    MW_QUEUE_COUNT
+} MwQueue;
+
+enum { MW_COMMAND_WAITS = MW_QUEUE_COUNT - 1 }; /* most events that a command waits for */
 
 typedef enum {
     MW_COMMAND_BEGIN_STEP, /* reset the accumulators; post the receives that are posted ahead */
@@ -26,11 +33,12 @@ typedef enum {
 typedef struct {
     MwCommandKind kind;
     MwQueue queue;
-    int task;         /* index into the mesh's tasks; -1: a command of the step or a graph */
-    int instr;        /* index into the task's program; -1: a command of the task, step or graph */
-    int run;          /* of the loop that the instruction is in */
-    int traffic_op;   /* MW_COMMAND_TRAFFIC: the first of its operations in the program's traffic */
-    int wait_event;   /* event that the queue waits for before the command; -1: none */
+    int task;       /* index into the mesh's tasks; -1: a command of the step or a graph */
+    int instr;      /* index into the task's program; -1: a command of the task, step or graph */
+    int run;        /* of the loop that the instruction is in */
+    int traffic_op; /* MW_COMMAND_TRAFFIC: the first of its operations in the program's traffic */
+    /* events that the queue waits for before the command; -1: none */
+    int wait_events[MW_COMMAND_WAITS];
     int record_event; /* event that is recorded on the queue after the command; -1: none */
 } MwCommand;
 

@@ -11,7 +11,7 @@ typedef struct {
     const MwTraffic *traffic;
     MwQueue collectives, copies;
     MW_VEC(MwCommand) commands;
-    MwHazardOps ops; /* one for each command, where there are two queues */
+    MwHazardOps ops; /* one for each command, where there are several queues */
 } Builder;
 
 static const MwPlanTask *task_of(const Builder *b, const MwCommand *command)
@@ -45,7 +45,9 @@ static MwQueue queue_of(const Builder *b, const MwPlanInstr *instr)
 
 static void add_command(Builder *b, MwCommand command)
 {
-    command.wait_event = command.record_event = -1;
+    for (int k = 0; k < MW_COMMAND_WAITS; k++)
+        command.wait_events[k] = -1;
+    command.record_event = -1;
     mw_vec_push(b->arena, &b->commands, command);
 }
 
@@ -238,13 +240,13 @@ static void add_graph_op(Builder *b, const MwCommandList *list, const MwCommandG
         access_ranks(b);
 }
 
-/* ---- The order on two queues ---- */
+/* ---- The order on several queues ---- */
 
 static bool *find_movable(const Builder *b)
 {
     bool *may_move = MW_NEW(b->arena, bool, b->commands.count);
     for (int i = 0; i < b->commands.count; i++)
-        may_move[i] = b->commands.at[i].queue == MW_QUEUE_COMMUNICATION &&
+        may_move[i] = b->commands.at[i].queue != MW_QUEUE_COMPUTE &&
                       task_of(b, &b->commands.at[i])->micro_batch < 0;
     return may_move;
 }
@@ -269,8 +271,9 @@ static void order_graph(Builder *b, MwCommandList *list, const MwCommandGraph *g
     const MwHazardSync *syncs = mw_hazards_find(b->arena, &b->ops, &count);
     for (int i = graph->begin; i <= graph->end; i++) {
         const MwHazardSync *sync = &syncs[i - graph->begin];
-        if (sync->wait >= 0)
-            list->at[i].wait_event = first + sync->wait;
+        for (int k = 0; k < MW_COMMAND_WAITS; k++)
+            if (sync->wait[k] >= 0)
+                list->at[i].wait_events[k] = first + sync->wait[k];
         if (sync->record >= 0)
             list->at[i].record_event = first + sync->record;
     }
@@ -304,7 +307,8 @@ static void order_commands(Builder *b, MwCommandList *list)
     const MwHazardSync *syncs = mw_hazards_find(b->arena, &b->ops, &list->event_count);
     for (int i = 0, graph = 0; i < count; i++) {
         const bool begins = list->at[items[i]].kind == MW_COMMAND_BEGIN_GRAPH;
-        list->at[items[i]].wait_event = syncs[i].wait;
+        for (int k = 0; k < MW_COMMAND_WAITS; k++)
+            list->at[items[i]].wait_events[k] = syncs[i].wait[k];
         list->at[begins ? list->graphs[graph++].end : items[i]].record_event = syncs[i].record;
     }
     const int first = list->event_count;
@@ -313,7 +317,7 @@ static void order_commands(Builder *b, MwCommandList *list)
             order_graph(b, list, &list->graphs[i], first);
 }
 
-static bool has_two_queues(const Builder *b)
+static bool has_queues(const Builder *b)
 {
     for (int i = 0; i < b->commands.count; i++)
         if (b->commands.at[i].queue != MW_QUEUE_COMPUTE)
@@ -330,7 +334,7 @@ MwCommandList mw_step_commands(MwArena *arena, const MwPlanMesh *mesh, const MwT
                  .collectives = collectives,
                  .copies = copies};
     add_commands(&b);
-    const bool is_ordered = has_two_queues(&b);
+    const bool is_ordered = has_queues(&b);
     MwCommandList list = {.at = b.commands.at, .count = b.commands.count};
     if (is_ordered)
         hoist_collectives(&b, &list);

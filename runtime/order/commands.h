@@ -8,7 +8,7 @@
  * the update, are hoisted: they are issued as soon as the last backward task is done with what they
  * read and with the memory that they write.
  *
- * Copies to and from the host have that queue too, and are ordered and hoisted likewise.
+ * Copies to and from the host have a queue of their own too, and are ordered and hoisted likewise.
  *
  * A graph is one operation among the commands outside of it, and the events inside are its own. All
  * collectives are one after another, those of graphs and those outside, also on different axes, so

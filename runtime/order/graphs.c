@@ -146,7 +146,13 @@ static int find_end(const Finder *f, const MwCommandList *list, int begin, int *
 static void add_mark(Finder *f, MwCommandKind kind)
 {
     mw_vec_push(f->arena, &f->commands,
-                ((MwCommand){.kind = kind, .task = -1, .instr = -1, -1, -1, -1, -1}));
+                ((MwCommand){.kind = kind,
+                             .task = -1,
+                             .instr = -1,
+                             .run = -1,
+                             .traffic_op = -1,
+                             .wait_events = {-1, -1},
+                             .record_event = -1}));
 }
 
 static void add_graph(Finder *f, const MwCommandList *list, int begin, int end)

@@ -63,53 +63,100 @@ int32_t *mw_hazards_hoist(MwArena *arena, const MwHazardOps *ops, const bool *ma
 
 /* ---- Waits ---- */
 
+/* [queues] how many operations of each are surely done. */
+typedef struct {
+    int32_t of[MW_HAZARD_QUEUES];
+} Done;
+
 typedef struct {
     const MwHazardOps *ops;
-    MW_VEC(int32_t) issued[2]; /* operations of each queue, in order */
-    int waited[2];             /* number of them that the other queue has waited for */
-    MW_VEC(int32_t) free_events;
+    MW_VEC(int32_t) issued[MW_HAZARD_QUEUES]; /* operations of each queue, in order */
+    Done before[MW_HAZARD_QUEUES];            /* what the next operation of a queue waited for */
+    Done *after;                              /* [ops] when the operation is done */
+    MW_VEC(int32_t) free_events[MW_HAZARD_QUEUES]; /* that were recorded on each queue */
     int event_count;
 } Finder;
 
-/* The last operation of the other queue that `op` conflicts with, unless a wait before `op` on its
- * queue covers it already; -1: none. */
-static int find_wait(Finder *f, int op)
+static bool covers(const Done *all, const Done *some)
 {
-    const int other = !f->ops->ops.at[op].queue;
-    for (int i = f->issued[other].count - 1; i >= f->waited[other]; i--)
-        if (conflict(f->ops, f->issued[other].at[i], op)) {
-            f->waited[other] = i + 1;
+    for (int q = 0; q < MW_HAZARD_QUEUES; q++)
+        if (all->of[q] < some->of[q])
+            return false;
+    return true;
+}
+
+static void add_done(Done *to, const Done *more)
+{
+    for (int q = 0; q < MW_HAZARD_QUEUES; q++)
+        to->of[q] = to->of[q] > more->of[q] ? to->of[q] : more->of[q];
+}
+
+/* The last operation of another queue that `op` conflicts with, unless it is surely done before;
+ * -1: none. */
+static int find_wait(const Finder *f, int op, int other)
+{
+    const int done = f->before[f->ops->ops.at[op].queue].of[other];
+    for (int i = f->issued[other].count - 1; i >= done; i--)
+        if (conflict(f->ops, f->issued[other].at[i], op))
             return f->issued[other].at[i];
-        }
     return -1;
 }
 
-static int32_t take_event(Finder *f)
+/* Fills `waits` with the operations that `op` waits for, none of which another of them implies. */
+static void find_waits(Finder *f, int op, int32_t waits[MW_HAZARD_WAITS])
 {
-    return f->free_events.count ? f->free_events.at[--f->free_events.count] : f->event_count++;
+    const int queue = f->ops->ops.at[op].queue;
+    for (int k = 0, other = 0; other < MW_HAZARD_QUEUES; other++)
+        if (other != queue)
+            waits[k++] = find_wait(f, op, other);
+    for (int k = 0; k < MW_HAZARD_WAITS; k++)
+        for (int i = 0; i < MW_HAZARD_WAITS && waits[k] >= 0; i++)
+            if (i != k && waits[i] >= 0 && covers(&f->after[waits[i]], &f->after[waits[k]]))
+                waits[k] = -1;
+    for (int k = 0; k < MW_HAZARD_WAITS; k++)
+        if (waits[k] >= 0)
+            add_done(&f->before[queue], &f->after[waits[k]]);
+}
+
+static void issue(MwArena *arena, Finder *f, int op)
+{
+    const int queue = f->ops->ops.at[op].queue;
+    mw_vec_push(arena, &f->issued[queue], op);
+    f->before[queue].of[queue] = f->issued[queue].count;
+    f->after[op] = f->before[queue];
+}
+
+/* An event to be recorded on a queue. */
+static int32_t take_event(Finder *f, int queue)
+{
+    return f->free_events[queue].count ? f->free_events[queue].at[--f->free_events[queue].count]
+                                       : f->event_count++;
 }
 
 MwHazardSync *mw_hazards_find(MwArena *arena, const MwHazardOps *ops, int *event_count)
 {
     const int count = ops->ops.count;
-    Finder f = {.ops = ops};
-    int32_t *waits_for = MW_NEW(arena, int32_t, count);
-    bool *is_awaited = MW_NEW(arena, bool, count);
+    Finder f = {.ops = ops, .after = MW_NEW(arena, Done, count)};
+    int32_t *waiting = MW_NEW(arena, int32_t, count); /* operations that are yet to wait for each */
     MwHazardSync *syncs = MW_NEW(arena, MwHazardSync, count);
     for (int op = 0; op < count; op++) {
-        waits_for[op] = find_wait(&f, op);
-        if (waits_for[op] >= 0)
-            is_awaited[waits_for[op]] = true;
-        mw_vec_push(arena, &f.issued[ops->ops.at[op].queue], op);
+        find_waits(&f, op, syncs[op].wait);
+        for (int k = 0; k < MW_HAZARD_WAITS; k++)
+            if (syncs[op].wait[k] >= 0)
+                waiting[syncs[op].wait[k]]++;
+        issue(arena, &f, op);
     }
     for (int op = 0; op < count; op++) {
-        syncs[op] = (MwHazardSync){-1, -1};
-        if (waits_for[op] >= 0) {
-            syncs[op].wait = syncs[waits_for[op]].record;
-            mw_vec_push(arena, &f.free_events, syncs[op].wait); /* an event has one wait */
+        for (int k = 0; k < MW_HAZARD_WAITS; k++) {
+            const int32_t awaited = syncs[op].wait[k];
+            if (awaited < 0)
+                continue;
+            syncs[op].wait[k] = syncs[awaited].record;
+            if (--waiting[awaited] == 0)
+                mw_vec_push(arena, &f.free_events[ops->ops.at[awaited].queue],
+                            syncs[awaited].record);
         }
-        if (is_awaited[op])
-            syncs[op].record = take_event(&f);
+        syncs[op].record = waiting[op] ? take_event(&f, ops->ops.at[op].queue) : -1;
     }
     *event_count = f.event_count;
     return syncs;

@@ -269,6 +269,7 @@ static const MwPlanField stage_fields[] = {
     FIELD("layers", count, layer_count),
     FIELD("remat_layers", count, remat_layers),
     FIELD("selective_layers", count, selective_layers),
+    FIELD("streamed_layers", count, streamed_layers, PRESENT(streams)),
     FIELD("forward_s", number, forward_s),
     FIELD("backward_s", number, backward_s),
     FIELD("weight_s", number, weight_s),

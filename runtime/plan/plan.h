@@ -360,6 +360,8 @@ typedef struct {
     /* numbers of its layers that are recomputed in the backward, and of those of which only what is
      * no result of a product, a convolution or attention is */
     int remat_layers, selective_layers;
+    bool streams;        /* there are layers that keep on the host what the backward needs */
+    int streamed_layers; /* number of those */
     double forward_s, backward_s; /* for one micro-batch */
     /* gradients of weights for one micro-batch, where they run apart from the backward; else 0 */
     double weight_s;

@@ -202,7 +202,7 @@ MwPlan *sample_plan(MwArena *arena, int ranks, int micro_batches)
 {
     const Sample sample = {arena, SAMPLE_BATCH / (ranks * micro_batches), ranks, micro_batches};
     static const MwPlanKernel kernels[] = {{"diff", 4, 5}, {"descend", 2, 1}};
-    static const MwPlanStage stages[] = {{0, 0, 2, 1, 0, 0.25, 0.5, 0, 0.125, 0, 2, 0, 2}};
+    static const MwPlanStage stages[] = {{0, 0, 2, 1, 0, true, 1, 0.25, 0.5, 0, 0.125, 0, 2, 0, 2}};
     static const MwPlanOption options[] = {{"--pin", "w=[S0]"}, {"-D", "rows=16"}};
     static const MwPlanAlternative alternatives[] = {{"2 stages, gpipe", "memory", 0, 1 << 20}};
     MwPlan *plan = MW_NEW(arena, MwPlan, 1);

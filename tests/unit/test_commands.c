@@ -59,7 +59,7 @@ START_TEST(where_collectives_block_the_plans_order_holds)
     ck_assert_int_eq(commands.event_count, 0);
     for (int i = 1; i < commands.count; i++) {
         const MwCommand *command = &commands.at[i];
-        ck_assert(command->queue == MW_QUEUE_COMPUTE && command->wait_event < 0 &&
+        ck_assert(command->queue == MW_QUEUE_COMPUTE && command->wait_events[0] < 0 &&
                   command->record_event < 0);
         ck_assert(command->kind != MW_COMMAND_INSTR || command->instr == 0 ||
                   (command[-1].task == command->task && command[-1].instr >= command->instr - 1));
@@ -100,12 +100,13 @@ typedef double TimeOf(const MwPlanMesh *mesh, const MwCommand *command);
 /* When all commands are done, with each queue in order and its waits. */
 static double end_of(const MwPlanMesh *mesh, const MwCommandList *commands, TimeOf *time_of)
 {
-    double *events = MW_NEW(arena, double, commands->event_count), queues[2] = {0};
+    double *events = MW_NEW(arena, double, commands->event_count), queues[MW_QUEUE_COUNT] = {0};
     for (int i = 0; i < commands->count; i++) {
         const MwCommand *command = &commands->at[i];
         double *queue = &queues[command->queue];
-        if (command->wait_event >= 0)
-            *queue = fmax(*queue, events[command->wait_event]);
+        for (int k = 0; k < MW_COMMAND_WAITS; k++)
+            if (command->wait_events[k] >= 0)
+                *queue = fmax(*queue, events[command->wait_events[k]]);
         *queue += time_of(mesh, command);
         if (command->record_event >= 0)
             events[command->record_event] = *queue;

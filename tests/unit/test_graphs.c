@@ -48,11 +48,13 @@ static const MwCommandGraph *graph_of_wait(const MwCommandList *list, int comman
 static void check_events(const MwCommandList *list)
 {
     for (int i = 0; i < list->count; i++) {
-        if (list->at[i].wait_event < 0)
-            continue;
-        const int record = records_before(list, i)[list->at[i].wait_event];
-        ck_assert_int_ge(record, 0);
-        ck_assert_ptr_eq(graph_of_record(list, record), graph_of_wait(list, i));
+        for (int k = 0; k < MW_COMMAND_WAITS; k++) {
+            if (list->at[i].wait_events[k] < 0)
+                continue;
+            const int record = records_before(list, i)[list->at[i].wait_events[k]];
+            ck_assert_int_ge(record, 0);
+            ck_assert_ptr_eq(graph_of_record(list, record), graph_of_wait(list, i));
+        }
     }
 }
 
@@ -61,14 +63,15 @@ static void check_events(const MwCommandList *list)
 static void check_turns(const MwCommandList *list)
 {
     int *recorded = MW_NEW(arena, int, list->event_count); /* at which command */
-    int last[MW_QUEUE_COUNT] = {-1, -1};                   /* with collectives, on each queue */
-    int known[MW_QUEUE_COUNT] = {-1, -1}; /* up to where each queue waited for the other */
+    int last[2] = {-1, -1};                                /* with collectives, on each queue */
+    int known[2] = {-1, -1}; /* up to where each queue waited for the other */
     for (int i = 0, graph = 0; i < list->count; i++) {
         const MwCommand *command = &list->at[i];
         const bool begins = command->kind == MW_COMMAND_BEGIN_GRAPH;
         const int queue = command->queue, end = begins ? list->graphs[graph].end : i;
-        if (command->wait_event >= 0)
-            known[queue] = (int)mw_max(known[queue], recorded[command->wait_event]);
+        for (int k = 0; k < MW_COMMAND_WAITS; k++)
+            if (command->wait_events[k] >= 0)
+                known[queue] = (int)mw_max(known[queue], recorded[command->wait_events[k]]);
         if (queue == MW_QUEUE_COMMUNICATION || (begins && list->graphs[graph].has_collectives)) {
             ck_assert_int_ge(known[queue], last[!queue]);
             last[queue] = end;

@@ -95,6 +95,34 @@ START_TEST(states_go_to_the_host)
 }
 END_TEST
 
+/* Of some quarters of the layers, evenly spread. */
+START_TEST(states_of_some_layers_go_to_the_host)
+{
+    static const char text[] = "model m {\n"
+                               "  input x: f32[64, 64]\n"
+                               "  h = x\n"
+                               "  repeat 8 as l {\n"
+                               "    weight w: f32[64, 64] = normal(0.1)\n"
+                               "    h = tanh(h @ w)\n"
+                               "  }\n"
+                               "  train mean(h * h) with adamw(lr = 0.1), offload = states\n"
+                               "}\n";
+    static const int layers[] = {8, 2, 4, 6};
+    const MwCompileOptions options = {.micro_batches = 1, .offload_quarters = _i};
+    TestModel model = test_model_compile(text, &options, MW_PASS_clean);
+    const MwGraph *graph = model.compilation.graph;
+    const bool *on_host = mw_on_host(model.arena, graph);
+    int states[2] = {0, 0}; /* of each half of the layers */
+    ck_assert(model.ok);
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].op == MW_OP_STATE && on_host[graph->nodes.at[n].first_result])
+            states[graph->nodes.at[n].origin.layer >= 4]++;
+    ck_assert_int_eq(states[0], layers[_i]); /* two of each */
+    ck_assert_int_eq(states[1], layers[_i]);
+    test_model_free(&model);
+}
+END_TEST
+
 /* Nothing on the device takes what is on the host, nor the other way round. */
 START_TEST(copies_alone_cross)
 {
@@ -245,6 +273,7 @@ int main(void)
     TCase *tests = tcase_create("offload");
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, states_go_to_the_host, 0, MW_COUNT(placements));
+    tcase_add_loop_test(tests, states_of_some_layers_go_to_the_host, 0, 4);
     tcase_add_loop_test(tests, copies_alone_cross, 0, MW_COUNT(placements));
     tcase_add_loop_test(tests, numbers_stay_the_same, 0, 2 * 5);
     tcase_add_loop_test(tests, the_device_has_a_copy_of_a_weight, 0, MW_COUNT(copies));

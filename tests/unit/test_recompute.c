@@ -39,7 +39,7 @@ static TestModel compiled(int index, MwRemat remat, MwPipelineKind schedule)
                                       .has_schedule = true,
                                       .schedule = schedule,
                                       .remat = remat};
-    TestModel model = test_model_compile(models[index / 2], &options, MW_PASS_remat);
+    TestModel model = test_model_compile(models[index / 2], &options, MW_PASS_late_remat);
     ck_assert(model.ok);
     for (int step = 0; step < STEPS; step++)
         interpreter_step(model.run);

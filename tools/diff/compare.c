@@ -63,6 +63,7 @@ static void diff_stage(MwDifferences *to, const MwInspectStage *a, const MwInspe
     mw_diff_count(to, "recomputed layers", a->plan->remat_layers, b->plan->remat_layers);
     mw_diff_count(to, "selectively recomputed layers", a->plan->selective_layers,
                   b->plan->selective_layers);
+    mw_diff_count(to, "streamed layers", a->plan->streamed_layers, b->plan->streamed_layers);
     mw_diff_count(to, "mesh", a->plan->mesh, b->plan->mesh);
     mw_diff_seconds(to, "forward", a->plan->forward_s, b->plan->forward_s);
     mw_diff_seconds(to, "backward", a->plan->backward_s, b->plan->backward_s);

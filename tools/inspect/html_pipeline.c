@@ -18,6 +18,7 @@ static void add_stage(MwText *out, const MwInspectPipeline *p, int id)
     mw_html_cell(out, mw_inspect_range(out->arena, plan->first_layer, plan->layer_count));
     mw_html_int(out, plan->remat_layers);
     mw_html_int(out, plan->selective_layers);
+    mw_html_int(out, plan->streamed_layers);
     mw_html_int(out, plan->mesh);
     mw_html_cell(out, mw_mesh_text(shape, shape_text));
     mw_html_cell(out,
@@ -39,9 +40,9 @@ static void add_stage(MwText *out, const MwInspectPipeline *p, int id)
 static void add_stages(MwText *out, const MwInspectPipeline *p)
 {
     static const char *const headings[] = {
-        "stage",        "layers",  "recomputed", "selectively", "mesh",      "shape",
-        "ranks",        "forward", "backward",   "weight",      "update",    "busy",
-        "mesh's arena", "weights", "states",     "activations", "in flight", "in all"};
+        "stage",   "layers",  "recomputed",  "selectively", "streamed", "mesh", "shape",
+        "ranks",   "forward", "backward",    "weight",      "update",   "busy", "mesh's arena",
+        "weights", "states",  "activations", "in flight",   "in all"};
     mw_html_table(out, "stages", headings, MW_COUNT(headings));
     for (int s = 0; s < p->plan->stage_count; s++)
         add_stage(out, p, s);

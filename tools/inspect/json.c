@@ -185,6 +185,7 @@ static void put_stage(MwJson *json, int id, const MwInspectStage *stage)
     mw_json_field_range(json, "layers", plan->first_layer, plan->layer_count);
     mw_json_field_int(json, "remat_layers", plan->remat_layers);
     mw_json_field_int(json, "selective_layers", plan->selective_layers);
+    mw_json_field_int(json, "streamed_layers", plan->streamed_layers);
     put_shape(json, "mesh", &stage->mesh->shape);
     mw_json_field_int(json, "mesh_id", plan->mesh);
     mw_json_field_range(json, "ranks", stage->mesh->first_rank,

@@ -73,7 +73,7 @@ static const char *memory_text(MwArena *arena, const MwPlan *plan)
     MwText text = {.arena = arena};
     int64_t most = 0, host = 0;
     const int zero = mw_inspect_plan_zero_level(plan);
-    int layers = 0, recomputed = 0, selective = 0;
+    int layers = 0, recomputed = 0, selective = 0, streamed = 0;
     for (int m = 0; m < plan->mesh_count; m++)
         most = mw_max(most, plan->meshes[m].arena_bytes);
     for (int m = 0; m < plan->mesh_count; m++)
@@ -82,6 +82,7 @@ static const char *memory_text(MwArena *arena, const MwPlan *plan)
         layers += plan->stages[s].layer_count;
         recomputed += plan->stages[s].remat_layers;
         selective += plan->stages[s].selective_layers;
+        streamed += plan->stages[s].streamed_layers;
     }
     mw_text_printf(&text, "%s", mw_bytes_text(arena, (double)most));
     mw_text_printf(&text, " of %s per device", mw_bytes_text(arena, (double)plan->device_bytes));
@@ -93,6 +94,8 @@ static const char *memory_text(MwArena *arena, const MwPlan *plan)
         mw_text_printf(&text, ", %d of %d layers recomputed", recomputed, layers);
     if (selective)
         mw_text_printf(&text, ", %d of %d selectively", selective, layers);
+    if (streamed)
+        mw_text_printf(&text, ", %d of %d streamed", streamed, layers);
     return text.at;
 }
 

@@ -36,6 +36,8 @@ static const char *layers_text(MwArena *arena, const MwPlanStage *stage)
         mw_text_printf(&text, " (%d recomputed)", stage->remat_layers);
     if (stage->selective_layers)
         mw_text_printf(&text, " (%d selectively)", stage->selective_layers);
+    if (stage->streamed_layers)
+        mw_text_printf(&text, " (%d streamed)", stage->streamed_layers);
     return text.at;
 }
 

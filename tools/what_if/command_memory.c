@@ -64,6 +64,7 @@ static void add_ways(MwSession *session, Ways *ways, const MwVariantResult *plan
     if (session->compilation.cluster->host.memory_bytes) {
         add_option(session, ways, "states on the host", "--offload", "states");
         add_option(session, ways, "states and weights on the host", "--offload", "weights");
+        add_option(session, ways, "activations on the host", "--remat", "stream");
     }
     add_option(session, ways, "nothing recomputed", "--remat", "none");
     add_option(session, ways, "all but products recomputed", "--remat", "selective");
