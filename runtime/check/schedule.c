@@ -161,7 +161,7 @@ void mw_check_schedule(const MwCheck *check)
 {
     const int count = check->mesh->buffer_count;
     const MwEffects effects = mw_check_effects(check);
-    const bool *is_invariant = mw_plan_find_invariant(check->arena, check->mesh);
+    const bool *is_invariant = mw_plan_find_invariant(check->arena, check->plan, check->mesh);
     Kind *kinds = MW_NEW(check->arena, Kind, count);
     for (int b = 0; b < count; b++)
         kinds[b] = kind_of(check, &effects, is_invariant, b);

@@ -9,6 +9,6 @@
 
 /* [buffers] of the mesh, in `arena`. Time grows with the instructions, once for each in a chain of
  * them at most. */
-bool *mw_plan_find_invariant(MwArena *arena, const MwPlanMesh *mesh);
+bool *mw_plan_find_invariant(MwArena *arena, const MwPlan *plan, const MwPlanMesh *mesh);
 
 #endif
