@@ -5,8 +5,16 @@
 
 #include "schedule/timeline.h"
 
+/* The fewest slots of a value that is sent (passes/sharding/liveness.h): more are kept where it
+ * waits for other tasks, too. */
+enum { MW_SENDS_AHEAD = 2 };
+
 /* A schedule of the same sizes without tasks, with room for them. */
 MwPipelineSchedule *mw_schedule_new_like(MwArena *arena, const MwPipelineSchedule *schedule);
+
+/* Whether all tasks run where a stage can send no more than MW_SENDS_AHEAD results that the next
+ * has not received: before it writes another, it waits. A task receives as it begins. */
+bool mw_schedule_runs(MwArena *arena, const MwPipelineSchedule *schedule);
 
 /* Gives `schedule` the order of tasks of `other`, which is of the same sizes, if that costs less
  * than `least`, which is then its cost. Where both cost the same, the total decides. */

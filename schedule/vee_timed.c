@@ -16,7 +16,8 @@
  * chunks of a mesh share what is in flight by how long a micro-batch is there, which falls for
  * chunk 0 and rises for chunk 1 from mesh to mesh. The order of a trial counts if no mesh needs
  * more memory than the mesh that needs the most by the published one. One micro-batch in flight is
- * left for a chunk that has none; so the oldest can always go on, and no mesh waits for ever.
+ * left for a chunk that has none; so the oldest can always go on. Nor may a mesh wait for ever for
+ * room to send.
  *
  * Time grows with the tasks and a little with the meshes for each, for each of RULES, and with
  * fewer where there are many tasks (MOST_VISITS); memory with the tasks. */
@@ -234,7 +235,7 @@ void mw_pipeline_order_vee_timed(MwPipelineSchedule *schedule, const MwPipelineS
         Trial trial = {rules[r], limits_of(scratch, published, &rules[r])};
         MwPipelineSchedule *other = mw_schedule_new_like(scratch, schedule);
         mw_run_all(scratch, other, times, advance, &trial);
-        if (needed(other, times) <= most)
+        if (needed(other, times) <= most && mw_schedule_runs(scratch, other))
             mw_schedule_take_if_better(scratch, schedule, other, times, &least);
     }
     for (int i = 0; i < schedule->mesh_count; i++)

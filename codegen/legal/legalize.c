@@ -4,6 +4,7 @@
 #include "codegen/legal/legalize_copies.h"
 #include "codegen/legal/legalize_onto.h"
 #include "codegen/legal/library.h"
+#include "ir/kept_casts.h"
 
 /* The node whose operands the legal form of `node` takes. */
 static const MwNode *node_of_operands(const MwGraph *local, const MwNode *node)
@@ -134,7 +135,7 @@ MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *
     bool *needed = find_needed(l.scratch, local);
     const MwOnto onto = mw_legal_find_onto(l.scratch, local);
     l.onto = &onto;
-    l.kept_assign = keeps_copies ? mw_legal_find_copies(l.scratch, local) : NULL;
+    l.kept_assign = keeps_copies ? mw_find_kept_casts(l.scratch, local) : NULL;
     l.legal = MW_NEW(arena, MwLegal, 1);
     l.legal->graph = l.rewrite.to;
     l.legal->backend = backend;

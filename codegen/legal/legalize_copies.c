@@ -6,44 +6,6 @@
  * read the weight again and cast it. */
 #include "codegen/legal/legalize_copies.h"
 
-#include <string.h>
-
-/* Whether a kernel of the update makes `value`. */
-static bool is_made_by_update(const MwGraph *local, MwValueId value)
-{
-    const MwNode *maker = mw_value_node(local, value);
-    return maker->phase == MW_PHASE_UPDATE && mw_op_info(maker->op)->lowering == MW_LOWER_MAP;
-}
-
-static bool is_weight(const MwGraph *local, MwValueId value)
-{
-    return mw_value_node(local, value)->op == MW_OP_WEIGHT;
-}
-
-/* Whether `node` casts f32 to a type of 16 bits, before the update. */
-static bool shortens(const MwGraph *local, const MwNode *node)
-{
-    return node->op == MW_OP_CAST && node->phase != MW_PHASE_UPDATE &&
-           mw_type_is_half(local->values.at[node->first_result].tensor.type) &&
-           mw_value_tensor(local, node->operands[0])->type == MW_F32;
-}
-
-const int32_t *mw_legal_find_copies(MwArena *arena, const MwGraph *local)
-{
-    int32_t *kept = MW_NEW(arena, int32_t, local->nodes.count);
-    int32_t *assign = MW_NEW(arena, int32_t, local->values.count);
-    memset(assign, -1, sizeof *assign * (size_t)local->values.count);
-    for (int i = 0; i < local->assigns.count; i++)
-        if (is_weight(local, local->assigns.at[i].target) &&
-            is_made_by_update(local, local->assigns.at[i].value))
-            assign[local->assigns.at[i].target.index] = i;
-    for (int n = 0; n < local->nodes.count; n++) {
-        const MwNode *node = &local->nodes.at[n];
-        kept[n] = shortens(local, node) ? assign[node->operands[0].index] : -1;
-    }
-    return kept;
-}
-
 /* The copy of `weight` in a type, a state; no value: there is none yet. */
 static MwValueId find_copy(const MwLegalizer *l, MwValueId weight, MwType type)
 {

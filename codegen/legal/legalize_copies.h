@@ -5,10 +5,6 @@
 
 #include "codegen/legal/legalizer.h"
 
-/* [nodes] in `arena`: of a cast of the local graph that a copy stands for, the assignment of its
- * weight; -1 for other nodes. */
-const int32_t *mw_legal_find_copies(MwArena *arena, const MwGraph *local);
-
 /* If `node` is a cast that a copy stands for, stores the copy, a state, as its result, and returns
  * true; else false. */
 bool mw_legal_copy_of_weight(MwLegalizer *l, const MwNode *node, MwValueId *results);

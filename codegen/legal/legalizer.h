@@ -28,7 +28,7 @@ typedef struct {
     MwLegal *legal;
     MwArena *scratch; /* for what is not needed when the legal graph is there */
     const MwOnto *onto;
-    const int32_t *kept_assign; /* mw_legal_find_copies; NULL: no copies are kept */
+    const int32_t *kept_assign; /* mw_find_kept_casts; NULL: no copies are kept */
     int32_t source;             /* the local node that nodes are being added for */
     const char *name;           /* the name that their results are named after */
     /* For each legal value and type that was needed dense: the dense value, and the phase that

@@ -102,8 +102,9 @@ bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes
 /* Seconds of `rounds` rounds of micro-batches and the update, shared evenly by all devices. */
 static double even_pipeline_s(const MwStageBatching *batching, const MwStageCost *all, int rounds)
 {
-    int devices = mw_cluster_devices(batching->compilation->cluster);
-    return (mw_stage_cost_time_s(all) * rounds + all->step_s) / devices;
+    const int devices = mw_cluster_devices(batching->compilation->cluster);
+    const MwStageCost with = mw_stage_cost_with_copies(*all);
+    return (mw_stage_cost_time_s(&with) * rounds + with.step_s) / devices;
 }
 
 double mw_stage_batching_even_s(const MwStageBatching *batching)

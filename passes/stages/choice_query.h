@@ -22,8 +22,12 @@ typedef struct {
                                are compared */
     bool is_optional;       /* no layout need be found beyond that */
     bool needs_no_reason;   /* why there is no layout is not asked for, where that takes long */
-    double below_s;         /* only layouts are wanted whose step is shorter; INFINITY: all */
-    double memory_bytes;    /* of a device */
+    /* only layouts are wanted whose step is shorter; INFINITY, 0: all */
+    double below_s;
+    /* where stages go down the meshes and up again: only those are wanted that are shorter without
+     * a bubble, as a schedule with a shorter one has a layout of that; 0: all */
+    double ideal_below_s;
+    double memory_bytes; /* of a device */
 } MwStageChoiceQuery;
 
 typedef struct {

@@ -118,6 +118,16 @@ static double step_s(const MwStageCosts *costs, const MwStageCost *cost)
     return mw_stage_cost_step_s(cost, costs->samples.model->micro_batches);
 }
 
+/* Sums the terms on a mesh at price 0, with copies of weights; false if there is no solution. */
+static bool sum_on_mesh(MwStageCosts *costs, const MwIntervalTerms *terms,
+                        const MwStageSample *mesh, MwStageCost *cost)
+{
+    if (!mw_stage_terms_sum(&costs->samples, terms, mesh, 0, cost))
+        return false;
+    *cost = mw_stage_cost_with_copies(*cost);
+    return true;
+}
+
 /* ---- Meshes ---- */
 
 /* Whether a mesh that costs `a` is of no use beside one that costs `b`. */
@@ -137,8 +147,7 @@ static void drop_dominated(MwStageCosts *costs, CandidateSearch *search)
     MwStageCost *of = MW_NEW(scratch, MwStageCost, search->mesh_count);
     int solved = 0, kept = 0;
     for (int i = 0; i < search->mesh_count; i++)
-        if (mw_stage_terms_sum(&costs->samples, &search->main_terms, &search->meshes[i], 0,
-                               &of[solved]))
+        if (sum_on_mesh(costs, &search->main_terms, &search->meshes[i], &of[solved]))
             search->meshes[solved++] = search->meshes[i];
     for (int i = 0; i < solved; i++) {
         bool is_left_out = false;
@@ -166,9 +175,23 @@ static void request_all_terms(MwStageCosts *costs, CandidateSearch *search)
         mw_stage_terms_request(&costs->samples, search->terms, &search->meshes[i], 0);
 }
 
+/* Chunks of a mesh, if each is as large as the stage that is asked for: those that the user wants,
+ * or as many as have all layers together, where schedules with so many are tried. */
+static int chunks_like(const MwStageCosts *costs, const MwStageCostQuery *cost_query)
+{
+    const MwCompileOptions *options = &compilation_of(costs)->options;
+    const int meshes = mw_cluster_devices(cluster_of(costs)) / cost_query->devices;
+    const int layers = costs->samples.model->layer_count;
+    const int chunks = layers / (meshes * (cost_query->end - cost_query->begin));
+    if (mw_wants_schedule(options))
+        return mw_wanted_chunks(options);
+    return (int)mw_max(1, mw_min(chunks, MW_TUNED_MAX_CHUNKS));
+}
+
 /* Bytes of a device, which holds all chunks of its mesh, with as many micro-batches in flight as
  * `held` times the stages that there can be; all of them for 0. */
-static double bytes_in_flight(const MwStageCosts *costs, const MwStageCost *cost, double held)
+static double bytes_in_flight(const MwStageCosts *costs, const MwStageCostQuery *cost_query,
+                              const MwStageCost *cost, double held)
 {
     const int devices = mw_cluster_devices(cluster_of(costs));
     const int stages =
@@ -176,18 +199,20 @@ static double bytes_in_flight(const MwStageCosts *costs, const MwStageCost *cost
     const int all = costs->samples.model->micro_batches;
     const double in_flight = held > 0 ? fmin(all, held * stages) : all;
     const double saved_bytes = cost->saved_bytes + cost->late_bytes + cost->weight_bytes;
-    const int chunks = mw_wanted_chunks(&costs->samples.model->lowered[0].options);
+    const int chunks = chunks_like(costs, cost_query);
     return chunks * (cost->kept_bytes + in_flight * saved_bytes) + cost->peak_bytes;
 }
 
 /* Whether memory suffices for the most micro-batches in flight: those of the first of as many
  * stages as there can be, or all if the schedule that the user names keeps all. */
-static bool fits_most_in_flight(const MwStageCosts *costs, const MwStageCost *cost)
+static bool fits_most_in_flight(const MwStageCosts *costs, const MwStageCostQuery *cost_query,
+                                const MwStageCost *cost)
 {
     const MwCompileOptions *options = &costs->samples.model->lowered[0].options;
     const bool all =
         mw_wants_schedule(options) && mw_pipeline_info(mw_wanted_schedule(options))->held == 0;
-    return bytes_in_flight(costs, cost, all ? 0 : mw_pipeline_most_held()) <= costs->memory_bytes;
+    return bytes_in_flight(costs, cost_query, cost, all ? 0 : mw_pipeline_most_held()) <=
+           costs->memory_bytes;
 }
 
 /* Index of the mesh that is not shortlisted yet and takes the least time, as many times longer as
@@ -200,9 +225,10 @@ static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
     for (int i = 0; i < search->mesh_count; i++) {
         MwStageCost cost;
         if (search->is_shortlisted[i] ||
-            !mw_stage_terms_sum(&costs->samples, search->terms, &search->meshes[i], 0, &cost))
+            !sum_on_mesh(costs, search->terms, &search->meshes[i], &cost))
             continue;
-        const double lack = fmax(1, bytes_in_flight(costs, &cost, 1) / costs->memory_bytes);
+        const double lack =
+            fmax(1, bytes_in_flight(costs, search->cost_query, &cost, 1) / costs->memory_bytes);
         const double time_s =
             step_s(costs, &cost) * (search->cost_query->is_sequential ? sqrt(lack) : lack);
         if (time_s < least_s) {
@@ -256,13 +282,24 @@ static void request_shortlist(MwStageCosts *costs, CandidateSearch *search)
         int best = find_fastest(costs, search);
         MwStageCost cost;
         if (best < 0 ||
-            (f == 0 &&
-             mw_stage_terms_sum(&costs->samples, search->terms, &search->meshes[best], 0, &cost) &&
-             fits_most_in_flight(costs, &cost)))
+            (f == 0 && sum_on_mesh(costs, search->terms, &search->meshes[best], &cost) &&
+             fits_most_in_flight(costs, search->cost_query, &cost)))
             return;
         search->is_shortlisted[best] = true;
         request_leaner(costs, search, &search->meshes[best]);
     }
+}
+
+/* Adds a cost with copies of weights and, where memory may not suffice for these, without. */
+static void add_cost(const MwStageCosts *costs, const MwStageCostQuery *cost_query,
+                     const MwStageCost *cost, MwStageCostList *list)
+{
+    if (!fits_host(costs, cost))
+        return;
+    const MwStageCost with = mw_stage_cost_with_copies(*cost);
+    mw_vec_push(costs->arena, list, with);
+    if (cost->copy_bytes > 0 && !fits_most_in_flight(costs, cost_query, &with))
+        mw_vec_push(costs->arena, list, *cost);
 }
 
 /* Lists the candidates with all layers on the level of `like`, and, of a price, with some of them
@@ -278,14 +315,12 @@ static void list_level(MwStageCosts *costs, const CandidateSearch *search,
         !mw_stage_terms_sum(&costs->samples, search->terms, like, price, &all))
         return;
     int layers = all.recomputed, parts = (int)mw_min(layers, MW_TUNED_GRANULARITY);
-    for (int part = 1; part <= parts; part++) {
-        const MwStageCost cost =
-            part == parts
-                ? all
-                : mw_remat_mix(&below, &all, gains, layers * part / parts, like->is_sequential);
-        if (fits_host(costs, &cost))
-            mw_vec_push(costs->arena, list, cost);
+    for (int part = 1; part < parts; part++) {
+        const MwStageCost mixed =
+            mw_remat_mix(&below, &all, gains, layers * part / parts, like->is_sequential);
+        add_cost(costs, search->cost_query, &mixed, list);
     }
+    add_cost(costs, search->cost_query, &all, list);
 }
 
 /* Lists the costs on a shortlisted mesh: at all prices, on all levels of recomputation. */
@@ -302,7 +337,7 @@ static void list_leaner(MwStageCosts *costs, MwArena *scratch, const CandidateSe
         MwStageCost cost;
         MwStageSample like = *mesh;
         if (mw_stage_terms_sum(&costs->samples, search->terms, mesh, price, &cost))
-            mw_vec_push(costs->arena, list, cost);
+            add_cost(costs, cost_query, &cost, list);
         for (like.remat = least + 1; like.remat <= last_remat_at(costs, least, price); like.remat++)
             list_level(costs, search, &like, gains[like.remat], price, list);
     }
@@ -318,7 +353,7 @@ static MwStageCostList list_candidates(MwStageCosts *costs, const CandidateSearc
         if (search->is_shortlisted[i])
             list_leaner(costs, scratch, search, &search->meshes[i], &list);
         else if (mw_stage_terms_sum(&costs->samples, search->terms, &search->meshes[i], 0, &cost))
-            mw_vec_push(costs->arena, &list, cost);
+            add_cost(costs, search->cost_query, &cost, &list);
     }
     mw_arena_free(&scratch);
     return list;
@@ -391,8 +426,8 @@ static bool is_solved(MwStageCosts *costs, MwArena *scratch, const MwStageCostQu
             return false;
     int best = find_fastest(costs, &search);
     return best < 0 ||
-           (mw_stage_terms_sum(&costs->samples, search.terms, &search.meshes[best], 0, &cost) &&
-            fits_most_in_flight(costs, &cost)) ||
+           (sum_on_mesh(costs, search.terms, &search.meshes[best], &cost) &&
+            fits_most_in_flight(costs, cost_query, &cost)) ||
            are_leaner_solved(costs, &search, &search.meshes[best]);
 }
 
@@ -500,10 +535,11 @@ MwStageCost mw_stage_costs_bound(MwStageCosts *costs, int begin, int end, int de
                            .quick = on_one_device(costs, begin, end, mw_least_remat(compilation)),
                            .lean = on_one_device(costs, begin, end, mw_most_remat(compilation))};
     const bool streams = mw_last_remat(compilation) == MW_LAYER_STREAMS;
+    const MwStageCost quick = mw_stage_cost_with_copies(one->quick);
     return (MwStageCost){.mesh = {1, {devices}},
-                         .forward_s = one->quick.forward_s / devices,
-                         .backward_s = one->quick.backward_s / devices,
-                         .weight_s = one->quick.weight_s / devices,
+                         .forward_s = quick.forward_s / devices,
+                         .backward_s = quick.backward_s / devices,
+                         .weight_s = quick.weight_s / devices,
                          .kept_bytes = one->lean.kept_bytes / devices,
                          .saved_bytes = streams ? 0 : one->lean.saved_bytes / devices,
                          .late_bytes = streams ? 0 : one->lean.late_bytes / devices};

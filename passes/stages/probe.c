@@ -28,6 +28,25 @@ static double rounds_of(int micro_batches, int meshes)
     return micro_batches + (meshes - 1) / 2.;
 }
 
+/* The logical mesh of a probe: an axis of as many devices as divide the samples, up to one of each
+ * node, times the others. */
+static MwMeshShape mesh_of(const MwCluster *cluster, int devices, int64_t samples)
+{
+    const int node = (int)mw_min(cluster->devices_per_node, devices);
+    const int ways = (int)mw_common_divisor(samples, devices / node);
+    return ways > 1 && devices > ways ? (MwMeshShape){2, {ways, devices / ways}}
+                                      : (MwMeshShape){1, {devices}};
+}
+
+/* Seconds of a step in which all stages take as long as one with the most layers, by the even share
+ * of the work. */
+static double even_s(const MwStageBatching *batching, int meshes)
+{
+    const int m = batching->micro_batches, layers = batching->layer_count;
+    const double share = (double)meshes * mw_ceil_div(layers, meshes) / layers;
+    return mw_stage_batching_even_s(batching) * share * rounds_of(m, meshes) / m;
+}
+
 /* All pipelines of equal meshes that have memory enough by the even share. */
 static MwEvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *query)
 {
@@ -38,24 +57,36 @@ static MwEvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *q
         MwStageBatching *batching = &query->batchings->at[i];
         const int most = (int)mw_min(batching->layer_count, mw_cluster_devices(cluster));
         for (int meshes = 2; meshes <= most && batching->is_possible; meshes++) {
-            const int m = batching->micro_batches, in_flight = (int)mw_min(meshes, m);
-            if ((wanted > 0 && meshes != wanted) ||
-                mw_stage_equal_devices(size_of(cluster), meshes) == 0 ||
+            const int in_flight = (int)mw_min(meshes, batching->micro_batches);
+            const int devices = mw_stage_equal_devices(size_of(cluster), meshes);
+            if ((wanted > 0 && meshes != wanted) || devices == 0 ||
                 !mw_stage_batching_fits(batching, query->memory_bytes, in_flight))
                 continue;
-            const double even_s = mw_stage_batching_even_s(batching) * rounds_of(m, meshes) / m;
             mw_vec_push(arena, &list,
-                        ((MwEvenPipeline){batching, meshes, even_s, INFINITY, INFINITY}));
+                        ((MwEvenPipeline){.batching = batching,
+                                          .meshes = meshes,
+                                          .mesh = mesh_of(cluster, devices, batching->samples),
+                                          .even_s = even_s(batching, meshes),
+                                          .probed_s = INFINITY,
+                                          .expected_s = INFINITY}));
         }
     }
     return list;
 }
 
-/* How unlike two pipelines are: doublings of micro-batches and of meshes. */
+/* Devices of the last axis, along which samples are not divided. */
+static int inner_devices(const MwEvenPipeline *pipeline)
+{
+    return pipeline->mesh.size[pipeline->mesh.axis_count - 1];
+}
+
+/* How unlike two pipelines are: doublings of micro-batches, of meshes, and of devices that samples
+ * are not divided among. */
 static double distance(const MwEvenPipeline *a, const MwEvenPipeline *b)
 {
     const double micro_batches = (double)a->batching->micro_batches / b->batching->micro_batches;
-    return fabs(log2(micro_batches)) + fabs(log2((double)a->meshes / b->meshes));
+    return fabs(log2(micro_batches)) + fabs(log2((double)a->meshes / b->meshes)) +
+           fabs(log2((double)inner_devices(a) / inner_devices(b)));
 }
 
 /* Whether what a probe found is hardly possible, as where devices do not divide the samples and the
@@ -84,16 +115,6 @@ static double expected_s(const MwEvenPipelines *list, const MwEvenPipeline *pipe
     return pipeline->even_s * exp(sum / weights);
 }
 
-/* The logical mesh of a probe: an axis of as many devices as divide the samples, up to one of each
- * node, times the others. */
-static MwMeshShape mesh_of(const MwCluster *cluster, int devices, int64_t samples)
-{
-    const int node = (int)mw_min(cluster->devices_per_node, devices);
-    const int ways = (int)mw_common_divisor(samples, devices / node);
-    return ways > 1 && devices > ways ? (MwMeshShape){2, {ways, devices / ways}}
-                                      : (MwMeshShape){1, {devices}};
-}
-
 /* Seconds of a step of the pipeline in which all stages are as the one in the middle, in the first
  * way that fits of those that need less and less memory; where none does, as many times longer as
  * it needs more. */
@@ -106,21 +127,20 @@ static double probe_s(const MwStageProbeQuery *query, const MwEvenPipeline *pipe
         int price;
     } ways[] = {{least, 0}, {most, 0}, {most, MW_MEMORY_PRICES - 1}};
     MwStageBatching *batching = pipeline->batching;
-    const MwCluster *cluster = query->compilation->cluster;
     if (!mw_stage_batching_make(batching, query->compilation, query->known, query->threads))
         return INFINITY;
     const int count = mw_ceil_div(batching->layer_count, pipeline->meshes);
     const int begin = (batching->layer_count - count) / 2, m = batching->micro_batches;
-    const MwMeshShape mesh = mesh_of(
-        cluster, mw_stage_equal_devices(size_of(cluster), pipeline->meshes), batching->samples);
     double step_s = INFINITY;
     for (int i = 0; i < MW_COUNT(ways); i++) {
         MwStageCost cost;
-        if (!mw_stage_costs_on(batching->costs, begin, begin + count, &mesh, ways[i].remat,
-                               ways[i].price, &cost))
+        if (!mw_stage_costs_on(batching->costs, begin, begin + count, &pipeline->mesh,
+                               ways[i].remat, ways[i].price, &cost))
             continue;
         const double bytes = cost.kept_bytes + cost.joint_peak_bytes +
                              mw_min(m, pipeline->meshes) * (cost.saved_bytes + cost.late_bytes);
+        if (bytes + cost.copy_bytes <= query->memory_bytes)
+            cost = mw_stage_cost_with_copies(cost);
         step_s = rounds_of(m, pipeline->meshes) * mw_stage_cost_time_s(&cost) + cost.step_s;
         step_s *= fmax(1, bytes / query->memory_bytes);
         if (bytes <= query->memory_bytes)

@@ -4,9 +4,11 @@
  * On few devices the even share of the work tells (batching.h). On thousands, what a micro-batch
  * has too little of for its stage tells more: samples for data parallelism, memory, bandwidth for
  * gradients. A probe solves one stage in the middle of the model, of a pipeline of equal stages, on
- * one logical mesh: as many devices as share a node, times the others. What a probe takes above the
- * even share is expected of pipelines that are not probed too, of each less the less it is like
- * the probed one. The pipeline that promises most is probed next.
+ * one logical mesh: as many devices as divide the samples, up to one of each node, times the
+ * others.
+ * What a probe takes above an even share of the layers is expected of pipelines that are not probed
+ * too, of each less the less it is like the probed one. The pipeline that promises most is probed
+ * next.
  *
  * There are at most PROBES probes, of few samples each; their samples serve the search. The table
  * grows with the numbers of micro-batches times those of equal stages, a few hundred. */
@@ -19,7 +21,8 @@
 typedef struct {
     MwStageBatching *batching;
     int meshes;
-    double even_s;     /* of a step, by the even share of the work */
+    MwMeshShape mesh;  /* logical mesh of a probe */
+    double even_s;     /* of a step, by an even share of the layers */
     double probed_s;   /* INFINITY: not probed */
     double expected_s; /* what probes make of it */
 } MwEvenPipeline;

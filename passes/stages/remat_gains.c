@@ -94,7 +94,7 @@ MwStageCost mw_remat_mix(const MwStageCost *none, const MwStageCost *all, const 
     double even = (double)count / all->recomputed;
     double of_bytes = all_bytes > 0 ? bytes / all_bytes : even;
     double of_time = all_time_s > 0 ? time_s / all_time_s : even;
-    return (MwStageCost){
+    MwStageCost mixed = {
         .mesh = all->mesh,
         .price = all->price,
         .remat = all->remat,
@@ -105,6 +105,7 @@ MwStageCost mw_remat_mix(const MwStageCost *none, const MwStageCost *all, const 
         .step_s = interpolate(none->step_s, all->step_s, of_time),
         .host_s = interpolate(none->host_s, all->host_s, of_time),
         .host_bytes = interpolate(none->host_bytes, all->host_bytes, of_bytes),
+        .copy_bytes = interpolate(none->copy_bytes, all->copy_bytes, of_bytes),
         .kept_bytes = interpolate(none->kept_bytes, all->kept_bytes, of_bytes),
         .saved_bytes = interpolate(none->saved_bytes, all->saved_bytes, of_bytes),
         .late_bytes = interpolate(none->late_bytes, all->late_bytes, of_bytes),
@@ -113,4 +114,7 @@ MwStageCost mw_remat_mix(const MwStageCost *none, const MwStageCost *all, const 
         .joint_peak_bytes =
             peak_of(none->joint_peak_bytes, all->joint_peak_bytes, of_bytes, is_sequential),
     };
+    for (int phase = 0; phase < MW_PHASE_UPDATE; phase++)
+        mixed.cast_s[phase] = interpolate(none->cast_s[phase], all->cast_s[phase], of_time);
+    return mixed;
 }

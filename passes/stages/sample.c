@@ -3,12 +3,10 @@
  * Out: its costs (sample.h). */
 #include "passes/stages/sample.h"
 
-#include "base/backend.h"
 #include "base/threads.h"
-#include "cost/units.h"
-#include "ir/host.h"
+#include "ir/invariant.h"
 #include "passes/sharding/footprint.h"
-#include "passes/sharding/liveness.h"
+#include "passes/stages/sample_time.h"
 #include "passes/tuning.h"
 
 #include <math.h>
@@ -21,6 +19,7 @@ typedef struct {
     MwStageSample *sample;
     MwIntraProblem *intra;
     const MwLife *lives;
+    const bool *is_invariant; /* [values] the same for all micro-batches */
     const signed char
         *half; /* [nodes] of the layers, 0 or 1, -1: none; NULL: there are no halves */
     const double *held_share; /* [nodes] of what a node holds: that of half of the layers */
@@ -47,7 +46,7 @@ static Lifetime lifetime_of(const SampleSolve *s, int n)
         if (lifetime != TRANSIENT || life->storage != MW_STORE_OWN ||
             life->from == MW_PHASE_UPDATE || (life->from == life->to && !life->spans_tasks))
             continue;
-        if (life->to == MW_PHASE_UPDATE || life->from == life->to)
+        if (life->to == MW_PHASE_UPDATE || life->from == life->to || s->is_invariant[v])
             lifetime = KEPT;
         else if (life->from != MW_PHASE_FORWARD)
             lifetime = SAVED_FOR_WEIGHTS;
@@ -96,49 +95,6 @@ static MwProblem add_memory_price(const SampleSolve *s, double price)
         node->cost = cost;
     }
     return problem;
-}
-
-/* Whether the node copies to or from the host while others run. */
-static bool runs_beside(const SampleSolve *s, const MwNode *node)
-{
-    return (node->op == MW_OP_TO_HOST || node->op == MW_OP_TO_DEVICE) &&
-           node->phase != MW_PHASE_UPDATE &&
-           mw_backend_named(s->pricing->model->lowered[0].cluster->backend)->overlaps;
-}
-
-/* Sums the costs of nodes and edges by phase. Of copies beside others only what takes longer than
- * these counts. */
-static void measure_time(const SampleSolve *s, const int *choice, MwStageCost *cost)
-{
-    const MwGraph *graph = s->intra->graph;
-    const MwProblem *problem = &s->intra->problem;
-    double seconds[MW_PHASE_COUNT] = {0}, beside_s[MW_PHASE_COUNT] = {0}, host_s = 0;
-    int operands = 0;
-    const bool *on_host = mw_on_host(s->arena, graph);
-    for (int n = 0; n < graph->nodes.count; n++) {
-        const MwNode *node = &graph->nodes.at[n];
-        const double node_s = mw_seconds(problem->nodes[n].cost[choice[n]]);
-        *(runs_beside(s, node) ? &beside_s[node->phase] : &seconds[node->phase]) += node_s;
-        const bool is_of_host = on_host[node->first_result] || node->op == MW_OP_TO_DEVICE;
-        host_s += is_of_host && node->phase == MW_PHASE_UPDATE ? node_s : 0;
-        operands += graph->nodes.at[n].operand_count;
-    }
-    /* Edges of operands come first. The resharding of an assignment counts in the phase of the
-     * node that makes the value. */
-    for (int e = 0; e < problem->edge_count; e++) {
-        const MwProblemEdge *edge = &problem->edges[e];
-        int at = choice[edge->a] * problem->nodes[edge->b].strategy_count + choice[edge->b];
-        seconds[graph->nodes.at[e < operands ? edge->b : edge->a].phase] +=
-            mw_seconds(edge->cost[at]);
-    }
-    const double forward_s = fmax(seconds[MW_PHASE_FORWARD], beside_s[MW_PHASE_FORWARD]);
-    const double backward_s = fmax(seconds[MW_PHASE_BACKWARD],
-                                   beside_s[MW_PHASE_BACKWARD] - seconds[MW_PHASE_BACKWARD_WEIGHT]);
-    cost->forward_s = forward_s / s->intra->micro_batches;
-    cost->backward_s = backward_s / s->intra->micro_batches;
-    cost->weight_s = seconds[MW_PHASE_BACKWARD_WEIGHT] / s->intra->micro_batches;
-    cost->step_s = seconds[MW_PHASE_UPDATE];
-    cost->host_s = host_s;
 }
 
 /* Adds to usage [nodes + 1] what a node stores for gradients of weights, as changes, while it is
@@ -234,6 +190,9 @@ static void measure_half(const SampleSolve *s, const int *choice, const MwStageC
     half->step_s /= 2;
     half->host_s /= 2;
     half->host_bytes /= 2;
+    half->copy_bytes /= 2;
+    for (int phase = 0; phase < MW_PHASE_UPDATE; phase++)
+        half->cast_s[phase] /= 2;
     measure_held(s, choice, true, half);
     if (s->sample->is_sequential)
         half->peak_bytes = half->joint_peak_bytes = sequential_bytes(s, choice);
@@ -311,7 +270,7 @@ static void solve_at(const SampleSolve *s, int price)
         .price = price,
         .remat = sample->remat,
         .recomputed = sample->remat > MW_LAYER_KEEPS ? sample->end - sample->begin : 0};
-    measure_time(s, solution.choice, &sample->cost[price]);
+    mw_sample_time(s->arena, s->intra, s->lives, solution.choice, &sample->cost[price]);
     measure_held(s, solution.choice, false, &sample->cost[price]);
     sample->cost[price].host_bytes = host_bytes(s, solution.choice);
     measure_peaks(s, solution.choice, &sample->cost[price]);
@@ -347,6 +306,7 @@ static void solve_sample(MwStageSample *sample, const MwStagePricing *pricing, M
     s.intra = mw_intra_problem(s.arena, &query, mw_diags_new(s.arena));
     if (s.intra) {
         s.lives = mw_liveness(s.arena, &graph, query.flight);
+        s.is_invariant = mw_find_invariant(s.arena, &graph);
         s.held_share = find_held_shares(&s);
     }
     sample->effort = 0;

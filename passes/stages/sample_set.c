@@ -62,11 +62,20 @@ void mw_stage_sample_set_solve(MwStageSampleSet *set)
 
 /* What adds up over layers: times, and bytes between tasks. */
 static const size_t ADDING[] = {
-    offsetof(MwStageCost, forward_s),    offsetof(MwStageCost, backward_s),
-    offsetof(MwStageCost, weight_s),     offsetof(MwStageCost, step_s),
-    offsetof(MwStageCost, host_s),       offsetof(MwStageCost, kept_bytes),
-    offsetof(MwStageCost, saved_bytes),  offsetof(MwStageCost, late_bytes),
-    offsetof(MwStageCost, weight_bytes), offsetof(MwStageCost, host_bytes),
+    offsetof(MwStageCost, forward_s),
+    offsetof(MwStageCost, backward_s),
+    offsetof(MwStageCost, weight_s),
+    offsetof(MwStageCost, step_s),
+    offsetof(MwStageCost, host_s),
+    offsetof(MwStageCost, kept_bytes),
+    offsetof(MwStageCost, saved_bytes),
+    offsetof(MwStageCost, late_bytes),
+    offsetof(MwStageCost, weight_bytes),
+    offsetof(MwStageCost, host_bytes),
+    offsetof(MwStageCost, copy_bytes),
+    offsetof(MwStageCost, cast_s[MW_PHASE_FORWARD]),
+    offsetof(MwStageCost, cast_s[MW_PHASE_BACKWARD]),
+    offsetof(MwStageCost, cast_s[MW_PHASE_BACKWARD_WEIGHT]),
 };
 
 /* What does so only where it holds what is saved, too. */

@@ -110,7 +110,54 @@ static void choose_late(MwStageTries *t)
         t->out->chosen = first + best;
 }
 
-/* Takes the best of the trials after those that were taken. */
+/* Whether a layout on as many meshes as `layout` was taken. One with a late schedule, which comes
+ * beside the others, does not count. */
+static bool is_like_taken(const MwStageTries *t, const MwStageLayout *layout)
+{
+    const int meshes = mw_stage_layout_meshes(layout);
+    for (int i = 0; i < t->trials.count; i++) {
+        const MwStageTrial *trial = &t->trials.at[i];
+        if (trial->is_taken && !mw_pipeline_info(trial->layout.kind)->late &&
+            mw_stage_layout_meshes(&trial->layout) == meshes)
+            return true;
+    }
+    return false;
+}
+
+/* Sets `is_open` [trials] for the trials of which the next is taken: those on another number of
+ * meshes than the taken ones, as long as one of these is nearly as good as the best of all, since
+ * what estimates do not know of those is alike; else all. */
+static void find_open(const MwStageTries *t, bool *is_open)
+{
+    double best_s = INFINITY, unlike_s = INFINITY;
+    for (int i = 0; i < t->trials.count; i++) {
+        const MwStageTrial *trial = &t->trials.at[i];
+        is_open[i] = trial->fits && !trial->is_taken && !is_like_taken(t, &trial->layout);
+        best_s = trial->fits ? fmin(best_s, trial->layout.step_s) : best_s;
+        unlike_s = is_open[i] ? fmin(unlike_s, trial->layout.step_s) : unlike_s;
+    }
+    for (int i = 0; i < t->trials.count; i++)
+        is_open[i] |= unlike_s > (1 + MW_TUNED_ESTIMATE_MARGIN) * best_s;
+}
+
+/* Validates the trials that are open: the others count as taken meanwhile. */
+static int validate_open(MwStageTries *t)
+{
+    const MwStageValidation validation = validation_of(t);
+    bool *is_open = MW_NEW(t->arena, bool, t->trials.count);
+    bool *is_taken = MW_NEW(t->arena, bool, t->trials.count);
+    find_open(t, is_open);
+    for (int i = 0; i < t->trials.count; i++) {
+        is_taken[i] = t->trials.at[i].is_taken;
+        t->trials.at[i].is_taken |= !is_open[i];
+    }
+    const int chosen = mw_stage_trials_validate(&validation, t->trials.at, t->trials.count);
+    for (int i = 0; i < t->trials.count; i++)
+        t->trials.at[i].is_taken = is_taken[i];
+    return chosen;
+}
+
+/* Takes the best of the trials after those that were taken, of unlike ones first. */
 static int take_next(MwStageTries *t, MwStageFound *found)
 {
     t->trials = found->trials;
@@ -125,10 +172,7 @@ static int take_next(MwStageTries *t, MwStageFound *found)
     for (int i = 0; i < t->trials.count; i++)
         if (t->trials.at[i].fits && !t->trials.at[i].is_taken)
             mw_stage_tries_make(t, mw_stage_batching_of(&t->batchings, &t->trials.at[i].layout));
-    const MwStageValidation validation = validation_of(t);
-    return mw_stage_tries_incumbent(t)
-               ? mw_stage_trials_validate(&validation, t->trials.at, t->trials.count)
-               : -1;
+    return mw_stage_tries_incumbent(t) ? validate_open(t) : -1;
 }
 
 /* Searches, or goes on with what was found. */

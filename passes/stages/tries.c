@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers of micro-batches are tried in the order of an estimate (mw_stage_batching_estimate); on
  * many devices, where probes tell more (probe.h), the best numbers of equal meshes with each of
- * them are tried before, one after another, each with all schedules. Those whose lower bound is no
+ * them are tried before, one after another, each with all schedules; then meshes of any sizes with
+ * as many micro-batches as the best of these alone. Those whose lower bound is no
  * better than the incumbent, the best layout so far, are left out, and all once SEARCH_EFFORT is
  * spent. Schedules other than 1F1B are tried where the bubble of 1F1B is worth removing, late ones
  * (schedule.def) only below the step time of the incumbent, so that they cost little where they are
@@ -26,6 +27,11 @@ struct MwRankedPipeline {
     bool is_tried;
     double step_s, ideal_s;               /* of the best layout with it; INFINITY: none yet */
     bool lacks_memory[MW_PIPELINE_COUNT]; /* schedules for which memory does not suffice */
+};
+
+struct MwVeeFound {
+    int micro_batches, meshes;
+    double ideal_s; /* the least of their layouts without a bubble */
 };
 
 static double target_bytes(const MwStageTries *t)
@@ -274,11 +280,27 @@ static double bytes_for(const MwStageTries *t, MwPipelineKind kind)
     return (is_late(t, kind) ? 1 - MW_TUNED_LATE_MARGIN : 1) * target_bytes(t);
 }
 
-/* The step time that a layout of a schedule must be below; INFINITY: any. */
+/* The step time that a layout of a schedule must be below; INFINITY: any. On many devices, where
+ * that takes long, nothing is sought that is not nearly as good as the incumbent by estimate, save
+ * with the schedule of turn 1, which tells whether others can gain. */
 static double limit_of(const MwStageTries *t, MwPipelineKind kind)
 {
     const MwStageLayout *best = mw_stage_tries_incumbent(t);
-    return is_late(t, kind) && best ? (1 - MW_TUNED_LATE_GAIN) * best->step_s : INFINITY;
+    if (best && is_late(t, kind))
+        return (1 - MW_TUNED_LATE_GAIN) * best->step_s;
+    if (best && t->even_count > 0 && mw_pipeline_info(kind)->turn != 1)
+        return (1 + MW_TUNED_ESTIMATE_MARGIN) * best->step_s;
+    return INFINITY;
+}
+
+/* What such schedules have found on so many meshes. */
+static MwVeeFound *vee_found(MwStageTries *t, int micro_batches, int meshes)
+{
+    for (int i = 0; i < t->vees.count; i++)
+        if (t->vees.at[i].micro_batches == micro_batches && t->vees.at[i].meshes == meshes)
+            return &t->vees.at[i];
+    mw_vec_push(t->arena, &t->vees, ((MwVeeFound){micro_batches, meshes, INFINITY}));
+    return &t->vees.at[t->vees.count - 1];
 }
 
 /* `meshes` 0: any number. */
@@ -300,8 +322,16 @@ static MwStageReason try_schedule(MwStageTries *t, MwRankedPipeline *ranked, MwP
                                 .below_s = limit_of(t, kind),
                                 .memory_bytes = bytes_for(t, kind)};
     set_devices(t, &query);
+    MwVeeFound *found = NULL;
+    if (mw_pipeline_info(kind)->placement == MW_PLACE_VEE && is_late(t, kind)) {
+        found = vee_found(t, ranked->batching->micro_batches, meshes);
+        if (isfinite(found->ideal_s))
+            query.ideal_below_s = (1 - MW_TUNED_STAGE_GAP) * found->ideal_s;
+    }
     MwArena *scratch = mw_arena_new();
     MwStageChoiceAnswer answer = mw_stage_choice(scratch, &query);
+    if (found && answer.reason == MW_STAGES_POSSIBLE)
+        found->ideal_s = fmin(found->ideal_s, answer.layout.ideal_s);
     if (isinf(query.below_s))
         t->out->left_out_s = fmin(t->out->left_out_s, answer.left_out_s);
     const bool is_better = answer.reason == MW_STAGES_POSSIBLE &&
@@ -335,6 +365,17 @@ static int wanted_meshes(const MwStageTries *t, const MwRankedPipeline *ranked)
     return ranked->meshes > 0 ? ranked->meshes : t->compilation->options.stages;
 }
 
+/* Whether pipelines of so many equal meshes were tried before those of any. */
+static bool is_tried_before(const MwStageTries *t, const MwRankedPipeline *ranked, int meshes)
+{
+    for (int i = 0; i < t->tried && ranked->meshes == 0; i++) {
+        const MwRankedPipeline *other = &t->ranking.at[i];
+        if (other->is_tried && other->batching == ranked->batching && other->meshes == meshes)
+            return true;
+    }
+    return false;
+}
+
 /* Tries a schedule with so many chunks, for all numbers of meshes that are allowed. */
 static void try_chunks(MwStageTries *t, MwRankedPipeline *ranked, MwPipelineKind kind, int chunks)
 {
@@ -343,7 +384,7 @@ static void try_chunks(MwStageTries *t, MwRankedPipeline *ranked, MwPipelineKind
     if (wanted > 0 || chunks == 1)
         try_schedule(t, ranked, kind, chunks, wanted);
     for (int meshes = 2; meshes <= most && wanted == 0 && chunks > 1; meshes++)
-        if (t->devices % meshes == 0 &&
+        if (t->devices % meshes == 0 && !is_tried_before(t, ranked, meshes) &&
             mw_pipeline_stages(kind, meshes, chunks) >= t->query->least_stages)
             try_schedule(t, ranked, kind, chunks, meshes);
 }
@@ -456,6 +497,8 @@ static void rank_pipelines(MwStageTries *t)
                                                              .memory_bytes = target_bytes(t),
                                                              .known = t->known,
                                                              .threads = t->query->threads});
+    t->even_count = even.count;
+    t->ranked_effort = mw_stage_known_effort(t->known);
     for (int i = 0; i < even.count; i++)
         add_ranked(t, even.at[i].batching, even.at[i].meshes, even.at[i].expected_s);
     for (int i = 0; i < t->batchings.count; i++)
@@ -480,7 +523,8 @@ static bool is_more_wanted(const MwStageTries *t)
 }
 
 /* Whether the next of the ranking may be better than the incumbent, and is in turn: equal meshes
- * are while there is effort for them. */
+ * are while there is effort for them, and then meshes of any sizes with as many micro-batches as
+ * the best of them. */
 static bool is_next_promising(const MwStageTries *t)
 {
     const MwRankedPipeline *next = &t->ranking.at[t->tried];
@@ -488,9 +532,12 @@ static bool is_next_promising(const MwStageTries *t)
     if ((best && next->batching->estimate.least_s >= best->step_s) ||
         (t->tried > 0 && !may_fit(t, next->batching)))
         return false;
-    return next->meshes == 0 || t->tried < t->least_tried ||
-           (double)mw_stage_known_effort(t->known) <
-               MW_TUNED_EVEN_EFFORT * (double)MW_TUNED_SEARCH_EFFORT;
+    if (t->tried < t->least_tried)
+        return true;
+    if (next->meshes == 0)
+        return t->even_count == 0 || !best || best->micro_batches == next->batching->micro_batches;
+    return (double)(mw_stage_known_effort(t->known) - t->ranked_effort) <
+           MW_TUNED_EVEN_EFFORT * (double)MW_TUNED_SEARCH_EFFORT;
 }
 
 void mw_stage_try_pipelines(MwStageTries *t)

@@ -8,6 +8,9 @@
 #include "passes/stages/batching.h"
 #include "passes/stages/trials_query.h"
 
+/* What schedules whose stages go down the meshes and up again have found. */
+typedef struct MwVeeFound MwVeeFound;
+
 /* A number of micro-batches, with a number of meshes or any, in the ranking by estimate. */
 typedef struct MwRankedPipeline MwRankedPipeline;
 
@@ -33,6 +36,9 @@ typedef struct {
     MwStageTrialList trials;
     MW_VEC(MwRankedPipeline) ranking; /* by estimate; the first `tried` were tried, or left out */
     int tried;
+    int even_count;        /* of the ranking: those of equal meshes, which come first */
+    int64_t ranked_effort; /* that was known when it was made */
+    MW_VEC(MwVeeFound) vees;
     int least_tried; /* what is left of the effort notwithstanding: what an earlier search tried, so
                         that most of it is solved */
     MwStageTrials *out;

@@ -13,6 +13,7 @@
 #include "solver/stages/vee.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The costs of an interval on one logical mesh. */
 typedef struct {
@@ -29,6 +30,7 @@ typedef struct {
     const MwMeshShape *mesh;  /* logical mesh of all stages */
     bool *is_asked;           /* [interval classes] */
     VeeCosts *costs;          /* [interval classes] of the mesh */
+    bool has_cut;             /* of the mesh, or of others */
     MwStageChoiceAnswer best; /* so far */
 } VeeSearch;
 
@@ -137,6 +139,32 @@ static void set_slots(VeeSearch *v)
                     mw_pipeline_slots(v->schedule, mesh, chunk, lives[k][0], lives[k][1]);
 }
 
+/* Seconds of the longest mesh of a cut and of the longest update of a stage. */
+static double ideal_s(const VeeSearch *v, const MwVeeCut *cut)
+{
+    const MwStageChoiceQuery *query = v->query;
+    const int stages = mw_pipeline_stage_count(v->schedule);
+    double *mesh_s = MW_NEW(v->arena, double, query->meshes), most_s = 0, update_s = 0;
+    for (int s = 0; s < stages; s++) {
+        const VeeCosts *costs = &v->costs[class_of(v, cut->begin[s], cut->begin[s + 1])];
+        const MwStageCost *cost = &costs->costs.at[cut->candidate[s]];
+        double *time_s = &mesh_s[mw_pipeline_mesh_of(query->kind, query->meshes, s)];
+        *time_s += query->model->micro_batches * mw_stage_cost_time_s(cost);
+        most_s = fmax(most_s, *time_s);
+        update_s = fmax(update_s, cost->step_s);
+    }
+    return most_s + update_s;
+}
+
+/* Whether the timeline of a cut may be better than what there is. */
+static bool may_be_better(const VeeSearch *v, const MwVeeCut *cut)
+{
+    const double time_s = ideal_s(v, cut);
+    const double ideal_below_s = v->query->ideal_below_s, below_s = v->query->below_s;
+    return (below_s <= 0 || time_s < below_s) && (ideal_below_s <= 0 || time_s < ideal_below_s) &&
+           (v->best.reason != MW_STAGES_POSSIBLE || time_s < v->best.layout.step_s);
+}
+
 static MwStageLayout layout_of(const VeeSearch *v, const MwVeeCut *cut)
 {
     const MwStageChoiceQuery *query = v->query;
@@ -183,17 +211,32 @@ static MwVeeCut bound_cut(const VeeSearch *v)
     return mw_vee_cut(v->arena, &problem);
 }
 
+/* Whether two cuts have the same stages, which run in the same ways. */
+static bool are_equal(const VeeSearch *v, const MwVeeCut *a, const MwVeeCut *b)
+{
+    const size_t stages = (size_t)mw_pipeline_stage_count(v->schedule);
+    return a->reason == MW_STAGES_POSSIBLE && b->reason == MW_STAGES_POSSIBLE &&
+           memcmp(a->begin, b->begin, sizeof *a->begin * stages) == 0 &&
+           memcmp(a->candidate, b->candidate, sizeof *a->candidate * stages) == 0;
+}
+
 /* Keeps the layout of the answer to a problem, or why there is none, if that is better than what
- * there is. */
-static void solve_problem(VeeSearch *v, const MwVeeProblem *problem)
+ * there is. `other`: one that is known already; NULL: there is none. */
+static MwVeeCut solve_problem(VeeSearch *v, const MwVeeProblem *problem, const MwVeeCut *other)
 {
     const MwVeeCut cut = mw_vee_cut(v->arena, problem);
+    if (other && are_equal(v, &cut, other))
+        return cut;
+    v->has_cut |= cut.reason == MW_STAGES_POSSIBLE;
     MwStageChoiceAnswer answer = {.reason = cut.reason, .needed_bytes = (double)cut.needed_bytes};
-    if (cut.reason == MW_STAGES_POSSIBLE)
+    if (cut.reason == MW_STAGES_POSSIBLE && !may_be_better(v, &cut))
+        answer.reason = MW_STAGES_TOTAL;
+    else if (cut.reason == MW_STAGES_POSSIBLE)
         answer.layout = layout_of(v, &cut);
     answer.left_out_s = v->best.left_out_s;
     if (mw_stage_choice_is_better(&answer, &v->best))
         v->best = answer;
+    return cut;
 }
 
 /* Solves the problem for a logical mesh. Of cuts that take as long, the one with the evenest stages
@@ -203,10 +246,10 @@ static void solve(VeeSearch *v, const MwMeshShape *mesh)
     v->mesh = mesh;
     v->costs = MW_NEW(v->arena, VeeCosts, v->query->model->class_count);
     MwVeeProblem problem = problem_of(v);
-    solve_problem(v, &problem);
+    const MwVeeCut cut = solve_problem(v, &problem, NULL);
     problem.is_evenest = true;
     if (v->best.reason == MW_STAGES_POSSIBLE)
-        solve_problem(v, &problem);
+        solve_problem(v, &problem, &cut);
 }
 
 MwStageChoiceAnswer mw_stage_choice_vee(MwArena *arena, const MwStageChoiceQuery *query,
@@ -233,7 +276,7 @@ MwStageChoiceAnswer mw_stage_choice_vee(MwArena *arena, const MwStageChoiceQuery
         ask(&v, is_last ? (most > 0 ? (int64_t)most : INT64_MAX) : (int64_t)time);
         for (int i = 0; i < meshes.count; i++)
             solve(&v, &meshes.at[i]);
-        if (is_last || v.best.reason == MW_STAGES_POSSIBLE)
+        if (is_last || v.has_cut)
             break;
     }
     if (is_spent(&v))

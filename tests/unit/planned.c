@@ -33,13 +33,15 @@ MwPlan *planned_stages(MwArena *arena, int stages, int micro_batches, const char
     const char *batch = mw_arena_printf(arena, "%lld", (long long)mw_max(32, 2 * micro_batches));
     const MwDefine defines[] = {{"layers", "4"}, {"batch", batch}, {"seq", "64"},
                                 {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
-    return planned(arena,
-                   &(PlannedModel){.path = SOURCE_ROOT "/models/gpt.graph",
-                                   .mesh = "2",
-                                   .backend = backend,
-                                   .defines = defines,
-                                   .define_count = MW_COUNT(defines),
-                                   .options = {.stages = stages, .micro_batches = micro_batches}});
+    return planned(arena, &(PlannedModel){.path = SOURCE_ROOT "/models/gpt.graph",
+                                          .mesh = "2",
+                                          .backend = backend,
+                                          .defines = defines,
+                                          .define_count = MW_COUNT(defines),
+                                          .options = {.stages = stages,
+                                                      .micro_batches = micro_batches,
+                                                      .has_schedule = stages > 1,
+                                                      .schedule = MW_PIPELINE_1F1B}});
 }
 
 MwPlan *planned_ring(MwArena *arena, int ways, int layers, int micro_batches, const char *backend)

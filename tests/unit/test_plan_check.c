@@ -2,6 +2,7 @@
 /* The checker finds every way in which a plan can be wrong: a good plan is broken in one place, and
  * the message must name it. */
 #include "runtime/check/check.h"
+#include "runtime/plan/invariant.h"
 #include "runtime/plan/plan.h"
 #include "runtime/plan/routine.h"
 #include "tests/unit/diags_text.h"
@@ -31,6 +32,38 @@ START_TEST(good_plans_pass)
             ck_assert_str_eq(shown, "");
         }
     }
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* What a kernel makes of one set is the same for all micro-batches though another set is not. */
+START_TEST(sets_are_invariant_one_by_one)
+{
+    enum { INPUT, OF_INPUT, WEIGHT, OF_WEIGHT, BUFFERS };
+    MwArena *arena = mw_arena_new();
+    MwPlanKernel kernel = {.operand_count = 2, .takes_sets = true};
+    MwPlanOperand operands[] = {{INPUT, MW_ACCESS_READ},
+                                {OF_INPUT, MW_ACCESS_WRITE},
+                                {WEIGHT, MW_ACCESS_READ},
+                                {OF_WEIGHT, MW_ACCESS_WRITE}};
+    MwPlanInstr instr = {
+        .kind = MW_INSTR_KERNEL, .operands = operands, .operand_count = MW_COUNT(operands)};
+    MwPlanProgram program = {.instrs = &instr, .instr_count = 1};
+    MwPlanTask task = {.program = 0, .micro_batch = 0};
+    MwPlanInput input = {.buffer = INPUT};
+    MwPlanBuffer buffers[BUFFERS] = {0};
+    const MwPlanMesh mesh = {.buffers = buffers,
+                             .buffer_count = BUFFERS,
+                             .inputs = &input,
+                             .input_count = 1,
+                             .programs = &program,
+                             .program_count = 1,
+                             .tasks = &task,
+                             .task_count = 1};
+    const MwPlan plan = {.kernels = &kernel, .kernel_count = 1};
+    const bool *is_invariant = mw_plan_find_invariant(arena, &plan, &mesh);
+    ck_assert(!is_invariant[INPUT] && !is_invariant[OF_INPUT]);
+    ck_assert(is_invariant[WEIGHT] && is_invariant[OF_WEIGHT]);
     mw_arena_free(&arena);
 }
 END_TEST
@@ -547,6 +580,7 @@ int main(void)
     TCase *tests = tcase_create("plan_check");
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, good_plans_pass);
+    tcase_add_test(tests, sets_are_invariant_one_by_one);
     tcase_add_test(tests, collectives_may_be_parts_of_one);
     tcase_add_test(tests, results_may_be_parts_of_rows);
     tcase_add_loop_test(tests, a_broken_plan_is_found_out, 0, MW_COUNT(broken));

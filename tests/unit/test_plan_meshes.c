@@ -2,11 +2,9 @@
 /* What the checker proves of plans with several meshes: a good plan is broken in one place, and the
  * message must name it. */
 #include "runtime/check/check.h"
-#include "runtime/plan/invariant.h"
 #include "runtime/plan/traffic.h"
 #include "tests/unit/diags_text.h"
 #include "tests/unit/pipeline_plan.h"
-#include "tests/unit/plan_parts.h"
 #include "tests/unit/support.h"
 
 #include <string.h>
@@ -249,37 +247,6 @@ START_TEST(what_overwrites_a_sent_buffer_waits)
 }
 END_TEST
 
-/* A kernel is called at once for the copy of a weight and for that of an input. */
-START_TEST(sets_of_a_call_are_invariant_by_themselves)
-{
-    enum { WEIGHT, WEIGHT_COPY, INPUT, INPUT_COPY, BUFFERS };
-    MwArena *arena = mw_arena_new();
-    MwPlanOperand operands[BUFFERS] = {{WEIGHT, MW_ACCESS_READ},
-                                       {WEIGHT_COPY, MW_ACCESS_WRITE},
-                                       {INPUT, MW_ACCESS_READ},
-                                       {INPUT_COPY, MW_ACCESS_WRITE}};
-    MwPlanInstr copies = plan_instr(arena, MW_INSTR_KERNEL, 0, operands, BUFFERS);
-    MwPlanProgram forward = plan_program(arena, "forward", &copies, 1);
-    MwPlanKernel kernel = {.name = "copy", .operand_count = 2, .takes_sets = true};
-    MwPlanBuffer buffers[BUFFERS] = {0};
-    MwPlanInput input = {.buffer = INPUT};
-    MwPlanTask task = {.program = 0, .micro_batch = 0};
-    const MwPlanMesh mesh = {.buffers = buffers,
-                             .buffer_count = BUFFERS,
-                             .inputs = &input,
-                             .input_count = 1,
-                             .programs = &forward,
-                             .program_count = 1,
-                             .tasks = &task,
-                             .task_count = 1};
-    const MwPlan plan = {.kernels = &kernel, .kernel_count = 1};
-    const bool *is_invariant = mw_plan_find_invariant(arena, &plan, &mesh);
-    ck_assert(is_invariant[WEIGHT] && is_invariant[WEIGHT_COPY]);
-    ck_assert(!is_invariant[INPUT] && !is_invariant[INPUT_COPY]);
-    mw_arena_free(&arena);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("plan_meshes");
@@ -289,6 +256,5 @@ int main(void)
     tcase_add_loop_test(tests, a_broken_plan_is_found_out, 0, MW_COUNT(broken));
     tcase_add_test(tests, receives_are_posted_ahead_where_nothing_else_lies);
     tcase_add_test(tests, what_overwrites_a_sent_buffer_waits);
-    tcase_add_test(tests, sets_of_a_call_are_invariant_by_themselves);
     return run_suite(suite);
 }

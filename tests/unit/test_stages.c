@@ -10,6 +10,7 @@
 #include "passes/sharding/intra_problem.h"
 #include "passes/sharding/result.h"
 #include "passes/stages/choice.h"
+#include "passes/stages/sample_time.h"
 #include "passes/stages/split.h"
 #include "passes/stages/trials.h"
 #include "passes/tuning.h"
@@ -263,9 +264,68 @@ START_TEST(like_layers_are_reckoned_right)
                           .micro_batches = MICRO_BATCHES,
                           .memory_bytes = MW_USAGE_UNLIMITED};
     MwIntraProblem *problem = mw_intra_problem(c.arena, &query, c.diags);
-    double solved_s = mw_seconds(mw_solve(c.arena, &problem->problem, NULL).cost);
+    const MwSolution solution = mw_solve(c.arena, &problem->problem, NULL);
+    const MwLife *lives = mw_liveness(c.arena, query.graph, NULL);
+    MwStageCost solved = {0};
+    mw_sample_time(c.arena, problem, lives, solution.choice, &solved);
+    double solved_s = mw_stage_cost_step_s(&solved, MICRO_BATCHES);
     double reckoned_s = MICRO_BATCHES * mw_stage_cost_time_s(&list.at[0]) + list.at[0].step_s;
     ck_assert_double_eq_tol(reckoned_s, solved_s, 0.05 * solved_s);
+    mw_stage_model_free(&model);
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
+/* Opens models/gpt.graph in bf16, prepared for the search, on clusters/dgx-a100-16.cluster. */
+static void open_gpt(Case *c, const MwDefine *defines, int define_count)
+{
+    *c = (Case){.arena = mw_arena_new()};
+    c->diags = mw_diags_new(c->arena);
+    c->cluster = *mw_cluster_load(c->arena, SOURCE_ROOT "/clusters/dgx-a100-16.cluster", c->diags);
+    c->compilation = (MwCompilation){.arena = c->arena};
+    c->compilation.graph =
+        mw_graph_load(c->arena, mw_interner_new(c->arena), SOURCE_ROOT "/models/gpt.graph", defines,
+                      define_count, c->diags);
+    mw_graph_set_precision(c->compilation.graph, MW_BF16);
+    run_to(c, MW_PASS_update);
+    ck_assert_msg(c->ok, "%s", diags_text(c->arena, c->diags));
+}
+
+/* Products that are added to gradients take less than a product and a sum, and what casts of
+ * weights take is known: copies of these, of 2 bytes for each element, save it. */
+START_TEST(sums_and_casts_count_as_plans_have_them)
+{
+    enum { MICRO_BATCHES = 8, LAYERS = 4, WIDTH = 1024 };
+    const MwMeshShape one = {1, {1}};
+    const MwDefine defines[] = {{"layers", "4"}, {"width", "1024"}, {"heads", "8"},
+                                {"seq", "1024"}, {"vocab", "512"},  {"batch", "32"}};
+    const double matrices = 12.0 * LAYERS * WIDTH * WIDTH; /* elements, but for embeddings */
+    Case c;
+    open_gpt(&c, defines, MW_COUNT(defines));
+    MwStageModel *model = mw_stage_model_new(&c.compilation, NULL, MICRO_BATCHES, c.diags);
+    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, mw_stage_known_new(c.arena), 1);
+    MwStageCost cost, again;
+    ck_assert(mw_stage_costs_on(costs, 0, model->layer_count, &one, MW_LAYER_KEEPS, 0, &cost));
+    ck_assert(
+        mw_stage_costs_on(costs, 0, model->layer_count, &one, MW_REMAT_LEVELS - 1, 1, &again));
+    const MwIntraQuery query = {
+        .graph = mw_stage_model_graph(model, 0, model->layer_count, MW_LAYER_KEEPS).graph,
+        .cluster = &c.cluster,
+        .mesh = one,
+        .micro_batches = MICRO_BATCHES,
+        .memory_bytes = MW_USAGE_UNLIMITED};
+    MwIntraProblem *problem = mw_intra_problem(c.arena, &query, c.diags);
+    const double solved_s = mw_seconds(mw_solve(c.arena, &problem->problem, NULL).cost);
+    const MwWork written = {.kind = MW_WORK_STREAM, .bytes = 2 * 4 * matrices};
+    const double sum_s = mw_cost_work_s(&problem->model, &written);
+    ck_assert_double_lt(mw_stage_cost_step_s(&cost, MICRO_BATCHES),
+                        solved_s - MICRO_BATCHES * sum_s);
+    ck_assert_double_gt(cost.cast_s[MW_PHASE_FORWARD], 6 * matrices / 2e12);
+    ck_assert_double_ge(again.copy_bytes, 2 * matrices);
+    ck_assert_double_le(again.copy_bytes, 2 * (matrices + 3.0 * WIDTH * WIDTH));
+    const MwStageCost with = mw_stage_cost_with_copies(again);
+    ck_assert_double_lt(with.forward_s, again.forward_s);
+    ck_assert_double_eq_tol(with.kept_bytes, again.kept_bytes + again.copy_bytes, 1);
     mw_stage_model_free(&model);
     mw_arena_free(&c.arena);
 }
@@ -280,16 +340,8 @@ START_TEST(no_cost_is_below_the_quickest)
     const MwMeshShape meshes[] = {{2, {4, 8}}, {2, {8, 4}}, {2, {16, 2}}};
     const MwDefine defines[] = {{"layers", "96"}, {"width", "12288"}, {"heads", "96"},
                                 {"seq", "2048"},  {"vocab", "51200"}, {"batch", "1536"}};
-    Case c = {.arena = mw_arena_new()};
-    c.diags = mw_diags_new(c.arena);
-    c.cluster = *mw_cluster_load(c.arena, SOURCE_ROOT "/clusters/dgx-a100-16.cluster", c.diags);
-    c.compilation = (MwCompilation){.arena = c.arena};
-    c.compilation.graph =
-        mw_graph_load(c.arena, mw_interner_new(c.arena), SOURCE_ROOT "/models/gpt.graph", defines,
-                      MW_COUNT(defines), c.diags);
-    mw_graph_set_precision(c.compilation.graph, MW_BF16);
-    run_to(&c, MW_PASS_update);
-    ck_assert_msg(c.ok, "%s", diags_text(c.arena, c.diags));
+    Case c;
+    open_gpt(&c, defines, MW_COUNT(defines));
     const MwLayerFold fold =
         mw_layer_fold(c.arena, c.compilation.graph, mw_layer_count(c.compilation.graph));
     MwStageModel *model = mw_stage_model_new(&c.compilation, &fold, MICRO_BATCHES, c.diags);
@@ -666,8 +718,8 @@ static const struct {
     int stages, micro_batches;
     MwPipelineKind kind;
 } late[] = {
-    {{.layers = 16}, 4, 4, MW_PIPELINE_ZB_V},
-    {{.layers = 8, .batch = 4096}, 2, 32, MW_PIPELINE_V_HALF},
+    {{.layers = 16, .batch = 512}, 4, 4, MW_PIPELINE_ZB_V},
+    {{.layers = 24, .batch = 4096}, 2, 32, MW_PIPELINE_V_HALF},
 };
 
 /* A late schedule that is better by as much as it must be is chosen; the next layout, which is
@@ -701,6 +753,37 @@ START_TEST(a_late_schedule_is_chosen_where_it_is_best)
             found++;
         }
     ck_assert_int_eq(found, 1);
+    mw_arena_free(&next.arena);
+    mw_arena_free(&c.arena);
+    mw_arena_free(&arena);
+}
+END_TEST
+
+/* Of layouts that are nearly as good by estimate, one on another number of meshes is planned after
+ * the best, before others on as many. */
+START_TEST(unlike_layouts_are_planned_next)
+{
+    MwArena *arena = mw_arena_new();
+    MwStageKnown *known = mw_stage_known_new(arena);
+    Case c, next;
+    MwCluster cluster = quick_links(test_cluster(4));
+    const Text text = {.layers = 4, .batch = 256};
+    open_case(&c, &cluster, text, (MwCompileOptions){0});
+    c.compilation.known = known;
+    run_to(&c, MW_PASS_sharding);
+    open_case(&next, &cluster, text, (MwCompileOptions){0});
+    next.compilation.known = known;
+    next.compilation.takes_next_layout = true;
+    run_to(&next, MW_PASS_sharding);
+    const MwStaging *staging = &c.compilation.staging, *other = &next.compilation.staging;
+    bool is_any_quicker = false;
+    for (int i = 0; i < other->alternative_count; i++)
+        is_any_quicker |= strcmp(other->alternatives[i].name, staging->name) != 0 &&
+                          strcmp(other->alternatives[i].reason, "time") == 0 &&
+                          other->alternatives[i].step_s < other->step_s;
+    ck_assert(is_any_quicker);
+    ck_assert_int_ne(other->mesh_count, staging->mesh_count);
+    ck_assert_double_le(other->step_s, (1 + MW_TUNED_ESTIMATE_MARGIN) * staging->step_s);
     mw_arena_free(&next.arena);
     mw_arena_free(&c.arena);
     mw_arena_free(&arena);
@@ -885,6 +968,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, the_choice_is_the_best_of_all, 0, MW_COUNT(choices));
     tcase_add_test(tests, like_layers_are_reckoned_right);
+    tcase_add_test(tests, sums_and_casts_count_as_plans_have_them);
     tcase_add_test(tests, no_cost_is_below_the_quickest);
     tcase_add_loop_test(tests, layers_that_come_again_are_solved_once, 0, MW_COUNT(alike));
     tcase_add_test(tests, what_was_solved_is_not_solved_again);
@@ -896,6 +980,7 @@ int main(void)
     tcase_add_test(tests, chunks_down_and_up_share_memory_as_they_need_it);
     tcase_add_test(tests, chunks_share_what_their_tasks_use);
     tcase_add_loop_test(tests, every_mesh_has_a_layer_for_each_chunk, 6, 9);
+    tcase_add_test(tests, unlike_layouts_are_planned_next);
     tcase_add_loop_test(tests, a_late_schedule_is_chosen_where_it_is_best, 0, MW_COUNT(late));
     tcase_add_test(tests, late_schedules_leave_no_trace_where_they_are_not_best);
     tcase_add_loop_test(tests, a_schedule_that_is_wished_for_is_the_only_one, 0, 3);
