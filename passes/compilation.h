@@ -35,6 +35,7 @@ typedef struct {
     bool has_offload; /* false: as the train statements say */
     MwOffload offload;
     int offload_quarters;    /* of the layers, of which that is so, evenly spread; 0: of all */
+    bool may_stream;         /* activations may wait on the host, too */
     MwMeshShape mesh;        /* logical mesh of every stage; axis_count 0: the best one */
     MwAxisRolePins roles;    /* of its axes */
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */
@@ -221,10 +222,9 @@ static inline MwRematLevel mw_most_remat(const MwCompilation *compilation)
 
 static inline MwRematLevel mw_last_remat(const MwCompilation *compilation)
 {
-    const MwCompileOptions *options = &compilation->options;
     const bool may_stream = mw_most_remat(compilation) > mw_least_remat(compilation) &&
                             compilation->cluster && compilation->cluster->host.memory_bytes > 0 &&
-                            !(options->has_offload && options->offload == MW_OFFLOAD_NONE);
+                            compilation->options.may_stream;
     return may_stream ? MW_LAYER_STREAMS : mw_most_remat(compilation);
 }
 

@@ -380,40 +380,74 @@ static bool could_fit(const MwPlanRequest *request, const Attempt *attempt)
            lacks_little(request, &attempt->compilation.excess);
 }
 
-/* Whether a plan could be quicker with states on the host. It recomputes most of its layers, which
- * takes the time of their forward once more, a quarter of that of all; and an update there, which
- * reads and writes the weights at least, takes less than these need. */
-static bool could_pay(const MwPlanRequest *request, const MwPlan *plan)
+/* Layers of a plan, and those that recompute all that they make. */
+typedef struct {
+    int count, recomputed;
+} Layers;
+
+static Layers layers_of(const MwPlan *plan)
 {
-    const MwCluster *cluster = request->cluster;
-    int layers = 0, recomputed = 0;
-    for (int s = 0; plan && s < plan->stage_count; s++) {
-        layers += plan->stages[s].layer_count;
-        recomputed += plan->stages[s].remat_layers;
+    Layers layers = {0};
+    for (int s = 0; s < plan->stage_count; s++) {
+        layers.count += plan->stages[s].layer_count;
+        layers.recomputed += plan->stages[s].remat_layers;
     }
-    return recomputed * 2 > layers && !request->options->takes_any &&
-           2 * weight_bytes(request->graph) / (cluster->nodes * cluster->host.update_bytes_per_s) <
-               plan->step_s * recomputed / (4 * layers);
+    return layers;
 }
 
-/* Plans with states on the host, or weights too, of some quarters of the layers, 0: of all; true if
- * that is taken. */
-static bool offload_more(MwArena *arena, const MwPlanRequest *request, MwOffload kept, int quarters,
-                         Planned *planned)
+/* Whether a plan could be quicker with something on the host: it recomputes most of its layers. On
+ * many devices memory comes from these, and planning once more takes long. */
+static bool could_pay(const MwPlanRequest *request, const MwPlan *plan)
 {
-    MwCompileOptions options = *request->options;
-    MwPlanRequest less = *request;
-    options.has_offload = true;
-    options.offload = kept;
-    options.offload_quarters = quarters;
-    less.options = &options;
-    Planned other = plan_best(arena, &less);
+    const Layers layers = plan ? layers_of(plan) : (Layers){0};
+    return layers.recomputed * 2 > layers.count && !request->options->takes_any &&
+           mw_cluster_devices(request->cluster) <= MW_TUNED_STAGE_UNITS;
+}
+
+/* Whether states there could pay: what is recomputed takes the time of its forward once more, a
+ * quarter of that of all; and an update there, which reads and writes the weights at least, takes
+ * less than these need. */
+static bool could_update_there(const MwPlanRequest *request, const MwPlan *plan)
+{
+    const MwCluster *cluster = request->cluster;
+    const Layers layers = layers_of(plan);
+    return 2 * weight_bytes(request->graph) / (cluster->nodes * cluster->host.update_bytes_per_s) <
+           plan->step_s * layers.recomputed / (4 * layers.count);
+}
+
+/* Plans with other options; true if that is taken. */
+static bool plan_with(MwArena *arena, const MwPlanRequest *request, const MwCompileOptions *options,
+                      Planned *planned)
+{
+    MwPlanRequest with = *request;
+    with.options = options;
+    Planned other = plan_best(arena, &with);
     other.attempts += planned->attempts;
     planned->attempts = other.attempts;
     const bool is_taken = is_preferred(other.attempt, planned->attempt);
     attempt_free(is_taken ? &planned->attempt : &other.attempt);
     *planned = is_taken ? other : *planned;
     return is_taken;
+}
+
+/* The same with activations on the host where that is quicker. */
+static bool stream(MwArena *arena, const MwPlanRequest *request, Planned *planned)
+{
+    MwCompileOptions options = *request->options;
+    options.may_stream = true;
+    return plan_with(arena, request, &options, planned);
+}
+
+/* The same with states on the host besides, or weights too, of some quarters of the layers, 0: of
+ * all. */
+static bool offload_more(MwArena *arena, const MwPlanRequest *request, MwOffload kept, int quarters,
+                         Planned *planned)
+{
+    MwCompileOptions options = *request->options;
+    options.has_offload = options.may_stream = true;
+    options.offload = kept;
+    options.offload_quarters = quarters;
+    return plan_with(arena, request, &options, planned);
 }
 
 /* Bytes of the states of optimizers that a device has on its host; the most of all meshes. */
@@ -462,16 +496,19 @@ static void offload_to_fit(MwArena *arena, const MwPlanRequest *request, Planned
         offload_more(arena, request, MW_OFFLOAD_STATES, quarters, planned);
 }
 
-/* Plans with the states on the host, or with the weights too, where that alone makes a plan fit, or
- * one could be quicker. */
+/* Plans with activations on the host, with the states, or with the weights too, where that alone
+ * makes a plan fit, or one could be quicker. */
 static void offload(MwArena *arena, const MwPlanRequest *request, Planned *planned)
 {
-    if (!may_offload(request))
+    const bool pays = could_pay(request, planned->attempt->plan);
+    if (!may_offload(request) || !(pays || could_fit(request, planned->attempt)))
         return;
-    if (could_pay(request, planned->attempt->plan))
-        offload_more(arena, request, MW_OFFLOAD_STATES, 0, planned);
-    else if (could_fit(request, planned->attempt))
+    stream(arena, request, planned);
+    if (!pays && could_fit(request, planned->attempt))
         offload_to_fit(arena, request, planned);
+    else if (could_pay(request, planned->attempt->plan) &&
+             could_update_there(request, planned->attempt->plan))
+        offload_more(arena, request, MW_OFFLOAD_STATES, 0, planned);
 }
 
 MwPlanResult mw_plan_model(MwArena *arena, const MwPlanRequest *request, MwDiags *diags)
