@@ -395,24 +395,25 @@ static Layers layers_of(const MwPlan *plan)
     return layers;
 }
 
-/* Whether a plan could be quicker with something on the host: it recomputes most of its layers. On
+/* Whether a plan could be quicker with something on the host: it recomputes many of its layers. On
  * many devices memory comes from these, and planning once more takes long. */
 static bool could_pay(const MwPlanRequest *request, const MwPlan *plan)
 {
     const Layers layers = plan ? layers_of(plan) : (Layers){0};
-    return layers.recomputed * 2 > layers.count && !request->options->takes_any &&
+    return layers.recomputed * 4 > layers.count && !request->options->takes_any &&
            mw_cluster_devices(request->cluster) <= MW_TUNED_STAGE_UNITS;
 }
 
-/* Whether states there could pay: what is recomputed takes the time of its forward once more, a
+/* Whether states there could pay, where it recomputes most: what is recomputed takes the time of its forward once more, a
  * quarter of that of all; and an update there, which reads and writes the weights at least, takes
  * less than these need. */
 static bool could_update_there(const MwPlanRequest *request, const MwPlan *plan)
 {
     const MwCluster *cluster = request->cluster;
     const Layers layers = layers_of(plan);
-    return 2 * weight_bytes(request->graph) / (cluster->nodes * cluster->host.update_bytes_per_s) <
-           plan->step_s * layers.recomputed / (4 * layers.count);
+    return layers.recomputed * 2 > layers.count &&
+           2 * weight_bytes(request->graph) / (cluster->nodes * cluster->host.update_bytes_per_s) <
+               plan->step_s * layers.recomputed / (4 * layers.count);
 }
 
 /* Plans with other options; true if that is taken. */
