@@ -404,9 +404,9 @@ static bool could_pay(const MwPlanRequest *request, const MwPlan *plan)
            mw_cluster_devices(request->cluster) <= MW_TUNED_STAGE_UNITS;
 }
 
-/* Whether states there could pay, where it recomputes most: what is recomputed takes the time of its forward once more, a
- * quarter of that of all; and an update there, which reads and writes the weights at least, takes
- * less than these need. */
+/* Whether states there could pay, where it recomputes most: what is recomputed takes the time of
+ * its forward once more, a quarter of that of all; and an update there, which reads and writes the
+ * weights at least, takes less than these need. */
 static bool could_update_there(const MwPlanRequest *request, const MwPlan *plan)
 {
     const MwCluster *cluster = request->cluster;
