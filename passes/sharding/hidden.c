@@ -48,7 +48,7 @@ static double value_bytes(const Hiding *h, int value)
     return (double)mw_tensor_bytes(mw_value_tensor(h->graph, (MwValueId){value}));
 }
 
-/* Whether operand k is gathered for the node alone, and not for what is made of it. */
+/* Whether operand k is gathered for the node, and not for what else is made of weights alone. */
 static bool is_gathered_for(const Hiding *h, const MwNode *node, int k)
 {
     return h->is_invariant[node->operands[k].index] && !h->is_invariant[node->first_result];
@@ -114,11 +114,12 @@ static void sum_tasks(Hiding *h)
     }
 }
 
-/* What runs beside gathering operand k, for the node or for what is made of it. */
+/* What runs beside gathering operand k for the node. What else is made of it, such as a cast to a
+ * shorter type, is to be gathered instead. */
 static double gathered_s(const Hiding *h, const MwNode *node, int k)
 {
     if (!is_gathered_for(h, node, k))
-        return h->gathered_s[node->first_result];
+        return node->op == MW_OP_IDENTITY ? h->gathered_s[node->first_result] : 0;
     const LayerTask *task = task_of(h, node);
     const double part = value_bytes(h, node->operands[k].index) / task->gathered_bytes;
     return task->compute_s * part / (task->summed_bytes > 0 ? 2 : 1);
