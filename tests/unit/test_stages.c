@@ -282,7 +282,7 @@ static void open_gpt(Case *c, const MwDefine *defines, int define_count)
     *c = (Case){.arena = mw_arena_new()};
     c->diags = mw_diags_new(c->arena);
     c->cluster = *mw_cluster_load(c->arena, SOURCE_ROOT "/clusters/dgx-a100-16.cluster", c->diags);
-    c->compilation = (MwCompilation){.arena = c->arena};
+    c->compilation = (MwCompilation){.arena = c->arena, .options = {.may_stream = true}};
     c->compilation.graph =
         mw_graph_load(c->arena, mw_interner_new(c->arena), SOURCE_ROOT "/models/gpt.graph", defines,
                       define_count, c->diags);
@@ -307,7 +307,7 @@ START_TEST(sums_and_casts_count_as_plans_have_them)
     MwStageCost cost, again;
     ck_assert(mw_stage_costs_on(costs, 0, model->layer_count, &one, MW_LAYER_KEEPS, 0, &cost));
     ck_assert(
-        mw_stage_costs_on(costs, 0, model->layer_count, &one, MW_REMAT_LEVELS - 1, 1, &again));
+        mw_stage_costs_on(costs, 0, model->layer_count, &one, MW_LAYER_RECOMPUTES, 1, &again));
     const MwIntraQuery query = {
         .graph = mw_stage_model_graph(model, 0, model->layer_count, MW_LAYER_KEEPS).graph,
         .cluster = &c.cluster,
