@@ -35,7 +35,7 @@ typedef struct {
     bool has_offload; /* false: as the train statements say */
     MwOffload offload;
     int offload_quarters;    /* of the layers, of which that is so, evenly spread; 0: of all */
-    bool may_stream;         /* activations may wait on the host, too */
+    bool may_stream;         /* activations may wait on the host; they may beside states there */
     MwMeshShape mesh;        /* logical mesh of every stage; axis_count 0: the best one */
     MwAxisRolePins roles;    /* of its axes */
     int64_t memory_bytes;    /* of one device; 0: as the cluster says */
@@ -222,9 +222,11 @@ static inline MwRematLevel mw_most_remat(const MwCompilation *compilation)
 
 static inline MwRematLevel mw_last_remat(const MwCompilation *compilation)
 {
-    const bool may_stream = mw_most_remat(compilation) > mw_least_remat(compilation) &&
-                            compilation->cluster && compilation->cluster->host.memory_bytes > 0 &&
-                            compilation->options.may_stream;
+    const MwCompileOptions *options = &compilation->options;
+    const bool may_stream =
+        mw_most_remat(compilation) > mw_least_remat(compilation) && compilation->cluster &&
+        compilation->cluster->host.memory_bytes > 0 &&
+        (options->may_stream || (options->has_offload && options->offload != MW_OFFLOAD_NONE));
     return may_stream ? MW_LAYER_STREAMS : mw_most_remat(compilation);
 }
 

@@ -291,7 +291,6 @@ static error_t parse_pipeline_option(MwCompileOptions *compile, int key, char *a
         if (!mw_offload_parse(arg, &compile->offload))
             argp_error(state, "what is on the host is states, weights or none, not '%s'", arg);
         compile->has_offload = true;
-        compile->may_stream = compile->offload != MW_OFFLOAD_NONE;
         return 0;
     case OPTION_REMAT:
         compile->remat = MW_REMAT_NONE + mw_argument_choice(state, "recomputation", remat_names,

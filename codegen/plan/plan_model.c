@@ -445,7 +445,7 @@ static bool offload_more(MwArena *arena, const MwPlanRequest *request, MwOffload
                          Planned *planned)
 {
     MwCompileOptions options = *request->options;
-    options.has_offload = options.may_stream = true;
+    options.has_offload = true;
     options.offload = kept;
     options.offload_quarters = quarters;
     return plan_with(arena, request, &options, planned);
