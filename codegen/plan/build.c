@@ -264,7 +264,10 @@ static MwMeshStorage build_storage(Builder *b, int index, const Spending *spendi
     return storage;
 }
 
-/* As far as memory allows, in this order. */
+/* As far as memory allows, in this order. The search fills the memory, so that gaps between buffers
+ * that are live a little longer may be too much: where nothing is moved beyond 95 % of what is live
+ * at most, GPT-39B on 64 A100 (docs/gpu.md) takes 17.2 s a step, and 19.3 s where nothing is
+ * moved. */
 static const Spending spendings[] = {
     {INFINITY, {.gathers_ahead = true, .sums_first = true}, .keeps_copies = true},
     {1, {.gathers_ahead = true, .sums_first = true}, .keeps_copies = true},
