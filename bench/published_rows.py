@@ -41,13 +41,20 @@ def recomputed_flops(row):
             * (1 + seq / (6 * width) + vocab / (16 * layers * width)))
 
 
-def llama_flops(row):
-    """FLOPs of a step of a Llama, 6 of each parameter for a token and those of attention."""
-    layers, width, seq = row["layers"], row["width"], row["seq"]
+def parameters(row):
+    """Parameters of a Llama, or of a GPT, whose hidden layers have four times its width."""
+    layers, width, vocab = row["layers"], row["width"], row["vocab"]
+    if "kv_heads" not in row:
+        return 12 * layers * width ** 2 + 13 * layers * width + (vocab + row["seq"]) * width
     narrow = 2 * width * row["kv_heads"] * width // row["heads"]  # of keys and values
     layer = 2 * width ** 2 + narrow + 3 * width * row["hidden"] + 2 * width
-    parameters = layers * layer + 2 * row["vocab"] * width + width
-    return row["batch"] * seq * (6 * parameters + 12 * layers * width * seq)
+    return layers * layer + 2 * vocab * width + width
+
+
+def llama_flops(row):
+    """FLOPs of a step of a Llama, 6 of each parameter for a token and those of attention."""
+    attention = 12 * row["layers"] * row["width"] * row["seq"]
+    return row["batch"] * row["seq"] * (6 * parameters(row) + attention)
 
 
 def experts_flops(row):

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Seconds of a step that the software of a published run took for kernels which our plans lack.
+
+`also` of a group of published.toml names them. Each passes over memory and nothing else, so it takes
+its bytes by the bandwidth of the device. The bytes are counted in the source that a function names,
+and those that our own kernels move for the same are taken off. What software fuses, or is not known
+to do, is left out: these are the least that it took.
+
+Those of layers run for every micro-batch, and so wait for a pipeline as layers do; those of weights
+run once a step. Work on samples is spread evenly over all GPUs."""
+import dataclasses
+import pathlib
+import re
+
+import published_rows
+
+CLUSTERS = pathlib.Path(__file__).resolve().parents[1] / "clusters"
+LEAST_KERNEL_S = 2e-6  # a kernel of one element: torchao/testing/float8/roofline_utils.py
+
+
+@dataclasses.dataclass
+class Run:
+    """A row, with what the plan says of it: how often the batch was cut, and the bandwidth."""
+    row: dict
+    micro_batches: int
+    bytes_per_s: float
+
+    def tokens(self):
+        """Tokens of a GPU in all layers."""
+        return self.row["batch"] * self.row["seq"] * self.row["layers"] / self.row["gpus"]
+
+    def weights(self):
+        """Weights that a GPU computes with, gathered over data parallelism."""
+        return (published_rows.parameters(self.row)
+                / (self.row["tensor"] * self.row["stages"]))
+
+    def forwards(self):
+        """How often the forward pass of a layer ran, with its recomputation."""
+        return 2 if self.row.get("remat") == "all" or "chosen=true" in self.row["options"] else 1
+
+    def narrow(self):
+        """Elements of the keys of a token."""
+        return self.row["width"] * self.row["kv_heads"] // self.row["heads"]
+
+
+def megatron_sums(run):
+    """Each micro-batch adds its gradients to those in memory, in f16: DDP-impl local reads both and
+    writes the sum (_make_param_hook of megatron/model/distributed.py; a buffer has the type of its
+    parameters unless accumulate_allreduce_grads_in_fp32 is set, which examples/sc21/CONFIG.sh of
+    Megatron-LM does not), and autograd does the same from the second one on."""
+    sums = run.micro_batches - (run.row["stages"] == 1)
+    return 6 * run.weights() * sums, 0
+
+
+def megatron_step(run):
+    """The optimizer of f16 weights copies gradients to f32 (6 bytes), unscales them (8), takes their
+    norm (4), clips them (8), and copies weights back (6): Float16OptimizerWithFloat16Params.step in
+    megatron/optimizer/optimizer.py. Adam itself is that of our plans."""
+    return 0, 32 * run.weights()
+
+
+def complex_rotations(run):
+    """Queries and keys are rotated as complex numbers, which TorchInductor leaves to a kernel of its
+    own ("does not support code generation for complex operators"): cast to f32 (6 bytes), multiplied
+    (8), cast back (6), where one kernel moves 4 (apply_rotary_emb of torchtitan's llama model)."""
+    passes = run.forwards() + 1
+    return 16 * (run.row["width"] + run.narrow()) * run.tokens() * passes, 0
+
+
+def repeated_heads(run):
+    """Keys and values are copied for each query that they serve (repeat_kv, the same file), and
+    their gradients summed."""
+    if run.row["kv_heads"] == run.row["heads"]:
+        return 0, 0
+    passes = run.forwards() + 1
+    return 2 * 2 * (run.row["width"] + run.narrow()) * run.tokens() * passes, 0
+
+
+def eager_gates(run):
+    """Without torch.compile silu and the product with it are a kernel each: 4 bytes more in the
+    forward and 8 in the backward pass."""
+    return (4 * run.forwards() + 8) * run.row["hidden"] * run.tokens(), 0
+
+
+def eager_loss(run):
+    """cross_entropy of f32, a kernel for each operator: a cast (6 bytes), log_softmax (8), its
+    gradient's zeros (4), its gradient (12), the cast's (6), where ours move 12 (loss_fn of
+    torchtitan/train.py, before its loss was compiled)."""
+    return 0, 24 * run.row["vocab"] * run.tokens() / run.row["layers"]
+
+
+def foreach_adamw(run):
+    """AdamW with foreach, torchtitan's default before 2025 (build_optimizers): the kernels of
+    _multi_tensor_adamw of torch/optim/adamw.py move 80 bytes of a weight, where one moves 28."""
+    return 0, 52 * published_rows.parameters(run.row) / run.row["gpus"]
+
+
+def fsdp_copies(run):
+    """Gathered weights are copied out of the buffer of the collective, and gradients into it, as f32
+    (torch/distributed/_composable/fsdp/_fsdp_collectives.py), on the stream of kernels or with that
+    waiting. Pipelines gather once, and add gradients up in f32 for every micro-batch
+    (reshard_after_forward in torchtitan/parallelisms/parallelize_llama.py)."""
+    element = 1 if "fp8" in run.row["options"] else 2
+    if run.row["stages"] == 1:
+        return 0, (2 * 2 * element + 6) * run.weights()
+    return 10 * run.micro_batches * run.weights(), (2 * element + 6) * run.weights()
+
+
+def own_maxima(run):
+    """The scale of an operand in fp8 is that of its own maximum, so bf16 is read once more before it
+    is cast: get_tensor_memory_traffic_ovhd_s of torchao/testing/float8/roofline_utils.py, tensorwise.
+    Operands that several products share count once, weights not, which are scaled in parts."""
+    inputs = 3 * run.row["width"] + run.row["hidden"]
+    gradients = 3 * run.row["width"] + 2 * run.narrow() + 2 * run.row["hidden"]
+    return 2 * (inputs * run.forwards() + gradients) * run.tokens(), 0
+
+
+def ring_of_blocks(run):
+    """Attention to one block of keys after another, each merged in f32 by a kernel an operator
+    (torch/distributed/tensor/experimental/_attention.py: _SDPAMerger and
+    _templated_ring_attention_backward). Of queries, keys and values with all heads, a block moves in
+    the forward pass 8 bytes of keys and values to send, and 38 to merge, or of half of the queries
+    27; in the backward pass 8, 16 of their gradients to send, and 20 or 26 to add them up, 10 or 13
+    for those of queries. Around all blocks it is 20 and 30."""
+    blocks = run.row["context"]
+    if blocks == 1:
+        return 0, 0
+    forward = (8 + (38 + 27) / 2) * (blocks - 1) + 20
+    backward = (8 + 16 + (20 + 26) / 2 + (10 + 13) / 2) * blocks + 30
+    return (forward * run.forwards() + backward) * run.row["width"] * run.tokens(), 0
+
+
+def lists_of_parts(run):
+    """A weight is gathered into as many parts as there are GPUs, after zeros are written, and each
+    part is copied by a kernel; a gradient is copied so before it is reduced (_allgather_param and
+    _reduce_scatter_gradient of deepspeed/runtime/zero/partition_parameters.py, early 2021; allgather
+    and reduce_scatter of ProcessGroupNCCL). A layer has four large weights. What the host takes to
+    launch the copies is not counted."""
+    parts = 3 * 4 * run.row["layers"] * run.row["gpus"]
+    copies_s = max(parts * LEAST_KERNEL_S, 3 * 4 * run.weights() / run.bytes_per_s)
+    return copies_s * run.bytes_per_s, 2 * 2 * run.weights()
+
+
+KERNELS = {kernels.__name__: kernels for kernels in (
+    megatron_sums, megatron_step, complex_rotations, repeated_heads, eager_gates, eager_loss,
+    foreach_adamw, fsdp_copies, own_maxima, ring_of_blocks, lists_of_parts)}
+
+
+def bytes_per_s(cluster):
+    """The bandwidth of a device's memory, by its cluster file."""
+    text = (CLUSTERS / f"{cluster}.cluster").read_text()
+    device = re.search(r"^  device \{.*?^  \}", text, re.MULTILINE | re.DOTALL)[0]
+    return float(re.search(r"^    bandwidth = (\S+) GB/s", device, re.MULTILINE)[1]) * 1e9
+
+
+def added_s(row, micro_batches, bubble):
+    """Seconds that a step is longer. `bubble` is the part of it in which a pipeline waits."""
+    run = Run(row, micro_batches, bytes_per_s(row["cluster"]))
+    moved = [KERNELS[name](run) for name in row.get("also", [])]
+    return sum(layers / (1 - bubble) + weights for layers, weights in moved) / run.bytes_per_s
