@@ -35,8 +35,8 @@ class Run:
                 / (self.row["tensor"] * self.row["stages"]))
 
     def forwards(self):
-        """How often the forward pass of a layer ran, with its recomputation."""
-        return 2 if self.row.get("remat") == "all" or "chosen=true" in self.row["options"] else 1
+        """How often the element-wise kernels of a layer's forward pass ran."""
+        return 2 if self.row.get("remat") in ("all", "selective") else 1
 
     def narrow(self):
         """Elements of the keys of a token."""
