@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Seconds of a step that the software of a published run took for kernels which our plans lack.
 
-`also` of a group of published.toml names them. Each passes over memory and nothing else, so it takes
-its bytes by the bandwidth of the device. The bytes are counted in the source that a function names,
-and those that our own kernels move for the same are taken off. What software fuses, or is not known
-to do, is left out: these are the least that it took.
-
-Those of layers run for every micro-batch, and so wait for a pipeline as layers do; those of weights
-run once a step. Work on samples is spread evenly over all GPUs."""
+`also` of a group of published.toml names functions of this file. Each gives the seconds of kernels
+that run for every micro-batch, and so wait for a pipeline as layers do, and of those that run once a
+step. Nearly all just pass over memory: their bytes, by the bandwidth of the device. Bytes are
+counted in the source that the function names, and those that our own kernels move for the same are
+taken off. What software fuses, or is not known to do, is left out: this is the least that it took.
+Work on samples is spread evenly over all GPUs."""
 import dataclasses
 import pathlib
 import re
@@ -20,10 +19,15 @@ LEAST_KERNEL_S = 2e-6  # a kernel of one element: torchao/testing/float8/rooflin
 
 @dataclasses.dataclass
 class Run:
-    """A row, with what the plan says of it: how often the batch was cut, and the bandwidth."""
+    """A row, how often its plan cuts the batch, and figures of its cluster file."""
     row: dict
     micro_batches: int
     bytes_per_s: float
+    fp8_flops: float
+
+    def moving_s(self, moved):
+        """Seconds of bytes that are read from or written to memory."""
+        return moved / self.bytes_per_s
 
     def tokens(self):
         """Tokens of a GPU in all layers."""
@@ -49,22 +53,24 @@ def megatron_sums(run):
     parameters unless accumulate_allreduce_grads_in_fp32 is set, which examples/sc21/CONFIG.sh of
     Megatron-LM does not), and autograd does the same from the second one on."""
     sums = run.micro_batches - (run.row["stages"] == 1)
-    return 6 * run.weights() * sums, 0
+    return run.moving_s(6 * run.weights() * sums), 0
 
 
 def megatron_step(run):
-    """The optimizer of f16 weights copies gradients to f32 (6 bytes), unscales them (8), takes their
-    norm (4), clips them (8), and copies weights back (6): Float16OptimizerWithFloat16Params.step in
-    megatron/optimizer/optimizer.py. Adam itself is that of our plans."""
-    return 0, 32 * run.weights()
+    """The optimizer of f16 weights copies gradients to f32 (6 bytes), unscales them (8), takes
+    their norm (4), clips them (8), and copies weights back (6):
+    Float16OptimizerWithFloat16Params.step in megatron/optimizer/optimizer.py. Adam itself is that
+    of our plans."""
+    return 0, run.moving_s(32 * run.weights())
 
 
 def complex_rotations(run):
-    """Queries and keys are rotated as complex numbers, which TorchInductor leaves to a kernel of its
-    own ("does not support code generation for complex operators"): cast to f32 (6 bytes), multiplied
-    (8), cast back (6), where one kernel moves 4 (apply_rotary_emb of torchtitan's llama model)."""
+    """Queries and keys are rotated as complex numbers, which TorchInductor leaves to a kernel of
+    its own ("does not support code generation for complex operators"): cast to f32 (6 bytes),
+    multiplied (8), cast back (6), where one kernel moves 4 (apply_rotary_emb of torchtitan's llama
+    model)."""
     passes = run.forwards() + 1
-    return 16 * (run.row["width"] + run.narrow()) * run.tokens() * passes, 0
+    return run.moving_s(16 * (run.row["width"] + run.narrow()) * run.tokens() * passes), 0
 
 
 def repeated_heads(run):
@@ -73,88 +79,102 @@ def repeated_heads(run):
     if run.row["kv_heads"] == run.row["heads"]:
         return 0, 0
     passes = run.forwards() + 1
-    return 2 * 2 * (run.row["width"] + run.narrow()) * run.tokens() * passes, 0
+    return run.moving_s(2 * 2 * (run.row["width"] + run.narrow()) * run.tokens() * passes), 0
 
 
 def eager_gates(run):
     """Without torch.compile silu and the product with it are a kernel each: 4 bytes more in the
     forward and 8 in the backward pass."""
-    return (4 * run.forwards() + 8) * run.row["hidden"] * run.tokens(), 0
+    return run.moving_s((4 * run.forwards() + 8) * run.row["hidden"] * run.tokens()), 0
 
 
 def eager_loss(run):
     """cross_entropy of f32, a kernel for each operator: a cast (6 bytes), log_softmax (8), its
     gradient's zeros (4), its gradient (12), the cast's (6), where ours move 12 (loss_fn of
     torchtitan/train.py, before its loss was compiled)."""
-    return 0, 24 * run.row["vocab"] * run.tokens() / run.row["layers"]
+    return 0, run.moving_s(24 * run.row["vocab"] * run.tokens() / run.row["layers"])
 
 
 def foreach_adamw(run):
     """AdamW with foreach, torchtitan's default before 2025 (build_optimizers): the kernels of
     _multi_tensor_adamw of torch/optim/adamw.py move 80 bytes of a weight, where one moves 28."""
-    return 0, 52 * published_rows.parameters(run.row) / run.row["gpus"]
+    return 0, run.moving_s(52 * published_rows.parameters(run.row) / run.row["gpus"])
 
 
 def fsdp_copies(run):
-    """Gathered weights are copied out of the buffer of the collective, and gradients into it, as f32
-    (torch/distributed/_composable/fsdp/_fsdp_collectives.py), on the stream of kernels or with that
-    waiting. Pipelines gather once, and add gradients up in f32 for every micro-batch
+    """Gathered weights are copied out of the buffer of the collective, and gradients into it, as
+    f32 (torch/distributed/_composable/fsdp/_fsdp_collectives.py), on the stream of kernels or with
+    that waiting. Pipelines gather once, and add gradients up in f32 for every micro-batch
     (reshard_after_forward in torchtitan/parallelisms/parallelize_llama.py)."""
     element = 1 if "fp8" in run.row["options"] else 2
+    weights_s = run.moving_s(run.weights())
     if run.row["stages"] == 1:
-        return 0, (2 * 2 * element + 6) * run.weights()
-    return 10 * run.micro_batches * run.weights(), (2 * element + 6) * run.weights()
+        return 0, (2 * 2 * element + 6) * weights_s
+    return 10 * run.micro_batches * weights_s, (2 * element + 6) * weights_s
 
 
 def own_maxima(run):
-    """The scale of an operand in fp8 is that of its own maximum, so bf16 is read once more before it
-    is cast: get_tensor_memory_traffic_ovhd_s of torchao/testing/float8/roofline_utils.py, tensorwise.
-    Operands that several products share count once, weights not, which are scaled in parts."""
+    """The scale of an operand in fp8 is that of its own maximum, so bf16 is read once more before
+    it is cast: get_tensor_memory_traffic_ovhd_s of torchao/testing/float8/roofline_utils.py,
+    tensorwise. Operands that several products share count once, weights not, which are scaled in
+    parts."""
     inputs = 3 * run.row["width"] + run.row["hidden"]
     gradients = 3 * run.row["width"] + 2 * run.narrow() + 2 * run.row["hidden"]
-    return 2 * (inputs * run.forwards() + gradients) * run.tokens(), 0
+    return run.moving_s(2 * (inputs * run.forwards() + gradients) * run.tokens()), 0
+
+
+def slow_sums(run):
+    """Products of the backward pass in fp8 do without fast accumulation (use_fast_accum of
+    torchao/float8/config.py), which makes one 1.1 to 1.2 times as quick (torchao issue 2377): they
+    take 15 % longer."""
+    products = published_rows.parameters(run.row) - 2 * run.row["vocab"] * run.row["width"]
+    tokens = run.tokens() / run.row["layers"]
+    return 0.15 * 4 * products * tokens / run.fp8_flops, 0
 
 
 def ring_of_blocks(run):
     """Attention to one block of keys after another, each merged in f32 by a kernel an operator
     (torch/distributed/tensor/experimental/_attention.py: _SDPAMerger and
-    _templated_ring_attention_backward). Of queries, keys and values with all heads, a block moves in
-    the forward pass 8 bytes of keys and values to send, and 38 to merge, or of half of the queries
-    27; in the backward pass 8, 16 of their gradients to send, and 20 or 26 to add them up, 10 or 13
-    for those of queries. Around all blocks it is 20 and 30."""
+    _templated_ring_attention_backward). Of queries, keys and values with all heads, a block moves
+    in the forward pass 8 bytes of keys and values to send, and 38 to merge, or of half of the
+    queries 27; in the backward pass 8, 16 of their gradients to send, and 20 or 26 to add them up,
+    10 or 13 for those of queries. Around all blocks it is 20 and 30."""
     blocks = run.row["context"]
     if blocks == 1:
         return 0, 0
     forward = (8 + (38 + 27) / 2) * (blocks - 1) + 20
     backward = (8 + 16 + (20 + 26) / 2 + (10 + 13) / 2) * blocks + 30
-    return (forward * run.forwards() + backward) * run.row["width"] * run.tokens(), 0
+    moved = forward * run.forwards() + backward
+    return run.moving_s(moved * run.row["width"] * run.tokens()), 0
 
 
 def lists_of_parts(run):
     """A weight is gathered into as many parts as there are GPUs, after zeros are written, and each
     part is copied by a kernel; a gradient is copied so before it is reduced (_allgather_param and
-    _reduce_scatter_gradient of deepspeed/runtime/zero/partition_parameters.py, early 2021; allgather
-    and reduce_scatter of ProcessGroupNCCL). A layer has four large weights. What the host takes to
-    launch the copies is not counted."""
+    _reduce_scatter_gradient of deepspeed/runtime/zero/partition_parameters.py, early 2021;
+    allgather and reduce_scatter of ProcessGroupNCCL). A layer has four large weights. What the host
+    takes to launch the copies is not counted."""
     parts = 3 * 4 * run.row["layers"] * run.row["gpus"]
-    copies_s = max(parts * LEAST_KERNEL_S, 3 * 4 * run.weights() / run.bytes_per_s)
-    return copies_s * run.bytes_per_s, 2 * 2 * run.weights()
+    copies_s = max(parts * LEAST_KERNEL_S, run.moving_s(3 * 4 * run.weights()))
+    return copies_s, run.moving_s(2 * 2 * run.weights())
 
 
 KERNELS = {kernels.__name__: kernels for kernels in (
     megatron_sums, megatron_step, complex_rotations, repeated_heads, eager_gates, eager_loss,
-    foreach_adamw, fsdp_copies, own_maxima, ring_of_blocks, lists_of_parts)}
+    foreach_adamw, fsdp_copies, own_maxima, slow_sums, ring_of_blocks, lists_of_parts)}
 
 
-def bytes_per_s(cluster):
-    """The bandwidth of a device's memory, by its cluster file."""
+def figure(cluster, key, unit):
+    """A figure of a cluster file, or of the one that it is like: the first of the key."""
     text = (CLUSTERS / f"{cluster}.cluster").read_text()
-    device = re.search(r"^  device \{.*?^  \}", text, re.MULTILINE | re.DOTALL)[0]
-    return float(re.search(r"^    bandwidth = (\S+) GB/s", device, re.MULTILINE)[1]) * 1e9
+    found = re.search(rf"^ *{key} = (\S+) {unit}", text, re.MULTILINE)
+    like = re.search(r"^cluster \S+ like (\S+)\.cluster", text, re.MULTILINE)
+    return float(found[1]) if found or not like else figure(like[1], key, unit)
 
 
 def added_s(row, micro_batches, bubble):
     """Seconds that a step is longer. `bubble` is the part of it in which a pipeline waits."""
-    run = Run(row, micro_batches, bytes_per_s(row["cluster"]))
-    moved = [KERNELS[name](run) for name in row.get("also", [])]
-    return sum(layers / (1 - bubble) + weights for layers, weights in moved) / run.bytes_per_s
+    fp8 = "fp8" in row["options"] and figure(row["cluster"], r"gemm fp8 \{\n.*\n *rate", "TFLOP/s")
+    run = Run(row, micro_batches, figure(row["cluster"], "bandwidth", "GB/s") * 1e9, fp8 * 1e12)
+    kernels = [KERNELS[name](run) for name in row["also"]]
+    return sum(layers_s / (1 - bubble) + step_s for layers_s, step_s in kernels)
