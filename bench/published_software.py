@@ -2,8 +2,8 @@
 """Seconds of a step that the software of a published run took for kernels which our plans lack.
 
 `also` of a group of published.toml names functions of this file. Each gives the seconds of kernels
-that run for every micro-batch, and so wait for a pipeline as layers do, and of those that run once a
-step. Nearly all just pass over memory: their bytes, by the bandwidth of the device. Bytes are
+that run for every micro-batch, and so wait for a pipeline as layers do, and of those that run once.
+Nearly all just pass over memory: their bytes, by the bandwidth of the device. Bytes are
 counted in the source that the function names, and those that our own kernels move for the same are
 taken off. What software fuses, or is not known to do, is left out: this is the least that it took.
 Work on samples is spread evenly over all GPUs."""
@@ -62,6 +62,16 @@ def megatron_step(run):
     Float16OptimizerWithFloat16Params.step in megatron/optimizer/optimizer.py. Adam itself is that
     of our plans."""
     return 0, run.moving_s(32 * run.weights())
+
+
+def megatron_dropout(run):
+    """The shares of attention are dropped by a kernel of its own after the softmax, which reads and
+    writes them and writes a mask of a byte (attention_dropout of megatron/model/transformer.py):
+    with the softmax 9 bytes of a score in the forward pass, which runs again in the backward pass,
+    and 11 there. Ours do both at once, 4 bytes in the forward and 12 in the backward pass."""
+    row = run.row
+    scores = row["batch"] * row["heads"] * row["seq"] ** 2 * row["layers"] / row["gpus"]
+    return run.moving_s((2 * 9 + 11 - 16) * scores), 0
 
 
 def complex_rotations(run):
@@ -160,8 +170,8 @@ def lists_of_parts(run):
 
 
 KERNELS = {kernels.__name__: kernels for kernels in (
-    megatron_sums, megatron_step, complex_rotations, repeated_heads, eager_gates, eager_loss,
-    foreach_adamw, fsdp_copies, own_maxima, slow_sums, ring_of_blocks, lists_of_parts)}
+    megatron_sums, megatron_step, megatron_dropout, complex_rotations, repeated_heads, eager_gates,
+    eager_loss, foreach_adamw, fsdp_copies, own_maxima, slow_sums, ring_of_blocks, lists_of_parts)}
 
 
 def figure(cluster, key, unit):
