@@ -33,6 +33,12 @@ class Run:
         """Tokens of a GPU in all layers."""
         return self.row["batch"] * self.row["seq"] * self.row["layers"] / self.row["gpus"]
 
+    def scores(self):
+        """Scores of attention of a GPU in all layers."""
+        row = self.row
+        layers = row["layers"] if "layers" in row else 2 * row["pairs"]
+        return row["batch"] * row["heads"] * row["seq"] ** 2 * layers / row["gpus"]
+
     def weights(self):
         """Weights that a GPU computes with, gathered over data parallelism."""
         return (published_rows.parameters(self.row)
@@ -64,14 +70,21 @@ def megatron_step(run):
     return 0, run.moving_s(32 * run.weights())
 
 
+def xla_softmax(run):
+    """XLA has a kernel for each reduction, and fuses those of a softmax with what follows only where
+    xla_gpu_enable_triton_softmax_fusion is set, on an A100 at least (openxla/xla pull request 14962,
+    of 2024): scores in f16 are read for the maxima, for the sums, and for the shares, 8 bytes with
+    these, and in the backward pass two tensors for the sums and for the gradients, 10 bytes. Ours
+    move 4 and 6 at once."""
+    return run.moving_s((4 * run.forwards() + 4) * run.scores()), 0
+
+
 def megatron_dropout(run):
     """The shares of attention are dropped by a kernel of its own after the softmax, which reads and
     writes them and writes a mask of a byte (attention_dropout of megatron/model/transformer.py):
     with the softmax 9 bytes of a score in the forward pass, which runs again in the backward pass,
     and 11 there. Ours do both at once, 4 bytes in the forward and 12 in the backward pass."""
-    row = run.row
-    scores = row["batch"] * row["heads"] * row["seq"] ** 2 * row["layers"] / row["gpus"]
-    return run.moving_s((2 * 9 + 11 - 16) * scores), 0
+    return run.moving_s((2 * 9 + 11 - 16) * run.scores()), 0
 
 
 def complex_rotations(run):
@@ -170,8 +183,9 @@ def lists_of_parts(run):
 
 
 KERNELS = {kernels.__name__: kernels for kernels in (
-    megatron_sums, megatron_step, megatron_dropout, complex_rotations, repeated_heads, eager_gates,
-    eager_loss, foreach_adamw, fsdp_copies, own_maxima, slow_sums, ring_of_blocks, lists_of_parts)}
+    megatron_sums, megatron_step, xla_softmax, megatron_dropout, complex_rotations, repeated_heads,
+    eager_gates, eager_loss, foreach_adamw, fsdp_copies, own_maxima, slow_sums, ring_of_blocks,
+    lists_of_parts)}
 
 
 def figure(cluster, key, unit):
