@@ -71,11 +71,11 @@ def megatron_step(run):
 
 
 def xla_softmax(run):
-    """XLA has a kernel for each reduction, and fuses those of a softmax with what follows only where
-    xla_gpu_enable_triton_softmax_fusion is set, on an A100 at least (openxla/xla pull request 14962,
-    of 2024): scores in f16 are read for the maxima, for the sums, and for the shares, 8 bytes with
-    these, and in the backward pass two tensors for the sums and for the gradients, 10 bytes. Ours
-    move 4 and 6 at once."""
+    """XLA has a kernel for each reduction, and fuses those of a softmax with what follows only
+    where xla_gpu_enable_triton_softmax_fusion is set, on an A100 at least (openxla/xla pull request
+    14962, of 2024): scores in f16 are read for the maxima, for the sums, and for the shares, 8
+    bytes with these, and in the backward pass two tensors for the sums and for the gradients, 10
+    bytes. Ours move 4 and 6 at once."""
     return run.moving_s((4 * run.forwards() + 4) * run.scores()), 0
 
 
@@ -156,17 +156,17 @@ def slow_sums(run):
 
 
 def ring_of_blocks(run):
-    """Attention to one block of keys after another, each merged in f32 by a kernel an operator
+    """Attention to one block of keys after another, each merged in f32
     (torch/distributed/tensor/experimental/_attention.py: _SDPAMerger and
-    _templated_ring_attention_backward). Of queries, keys and values with all heads, a block moves
-    in the forward pass 8 bytes of keys and values to send, and 38 to merge, or of half of the
-    queries 27; in the backward pass 8, 16 of their gradients to send, and 20 or 26 to add them up,
-    10 or 13 for those of queries. Around all blocks it is 20 and 30."""
+    _templated_ring_attention_backward), by one kernel of torch.compile. Of queries, keys and values
+    with all heads, a block moves in the forward pass 8 bytes of keys and values to send, and 10 to
+    merge, or of half of the queries 9; in the backward pass 8, 20 or 18 to add up their gradients,
+    and 10 or 9 those of queries. Around all blocks it is 20 and 18."""
     blocks = run.row["context"]
     if blocks == 1:
         return 0, 0
-    forward = (8 + (38 + 27) / 2) * (blocks - 1) + 20
-    backward = (8 + 16 + (20 + 26) / 2 + (10 + 13) / 2) * blocks + 30
+    forward = (8 + (10 + 9) / 2) * (blocks - 1) + 20
+    backward = (8 + (20 + 18) / 2 + (10 + 9) / 2) * blocks + 18
     moved = forward * run.forwards() + backward
     return run.moving_s(moved * run.row["width"] * run.tokens()), 0
 
