@@ -175,11 +175,16 @@ def lists_of_parts(run):
     """A weight is gathered into as many parts as there are GPUs, after zeros are written, and each
     part is copied by a kernel; a gradient is copied so before it is reduced (_allgather_param and
     _reduce_scatter_gradient of deepspeed/runtime/zero/partition_parameters.py, early 2021;
-    allgather and reduce_scatter of ProcessGroupNCCL). A layer has four large weights. What the host
-    takes to launch the copies is not counted."""
-    parts = 3 * 4 * run.row["layers"] * run.row["gpus"]
-    copies_s = max(parts * LEAST_KERNEL_S, run.moving_s(3 * 4 * run.weights()))
-    return copies_s, run.moving_s(2 * 2 * run.weights())
+    allgather and reduce_scatter of ProcessGroupNCCL). A layer has four large weights. They are
+    gathered for its forward pass, for that again, and all but the last, two thirds of the layer,
+    for the backward pass too, as 1e9 elements or more were used in between (_keep_for_later of
+    stage3.py), which our plans do not. What the host takes to launch the copies is not counted."""
+    again = 2 / 3
+    parts = (4 + 4 + 3 + 4) * run.row["layers"] * run.row["gpus"]
+    copies_s = max(parts * LEAST_KERNEL_S, run.moving_s((3 + again) * 4 * run.weights()))
+    network = figure(run.row["cluster"], r"network \{[^}]*?\n *bandwidth", "GB/s") * 1e9
+    gathers_s = again * 2 * run.weights() / network
+    return copies_s + gathers_s, run.moving_s((2 + again) * 2 * run.weights())
 
 
 KERNELS = {kernels.__name__: kernels for kernels in (
