@@ -4,11 +4,12 @@
 #define MW_CODEGEN_LEGAL_LEGALIZE_H
 
 #include "codegen/legal/legal.h"
+#include "cost/cost.h"
 
-/* The legal graph of `local`, in `arena`. Nodes that no result of the program depends on are left
- * out. With `keeps_copies` weights that the update gives new values are kept in the shorter types
- * that they are cast to, too, which takes memory over the whole step. */
-MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *backend,
+/* The legal graph of `local`, in `arena`, for the devices of `model`. Nodes that no result of the
+ * program depends on are left out. With `keeps_copies` weights that the update gives new values are
+ * kept in the shorter types that they are cast to, too, which takes memory over the whole step. */
+MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwCostModel *model,
                      bool keeps_copies);
 
 #endif

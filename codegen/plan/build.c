@@ -200,9 +200,9 @@ static void prepare_stage(Builder *b, int index, const Spending *spending, MwMes
                           .stage = &b->compilation->stages[index],
                           .flight = mw_staging_flight(staging_of(b), index),
                           .mesh = mesh};
-    s->legal = mw_legalize(b->work, s->stage->local->graph, b->backend, spending->keeps_copies);
-    s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal, s->flight.backward_follows));
     const MwCostModel model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh);
+    s->legal = mw_legalize(b->work, s->stage->local->graph, &model, spending->keeps_copies);
+    s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal, s->flight.backward_follows));
     s->order = mw_order_units(s->legal, s->units);
     mw_order_buckets(s->legal, s->units, &model, &spending->bucketing, &s->order);
     MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);

@@ -3,7 +3,6 @@
  * ways, gradients are summed, and new weights gathered, in two steps each. Where they split weights
  * and gradients too, weights are gathered before each use, and gradients summed up in each
  * micro-batch. */
-#include "base/backend.h"
 #include "codegen/fuse/duplicate.h"
 #include "codegen/fuse/fusion.h"
 #include "codegen/legal/legalize.h"
@@ -87,9 +86,9 @@ typedef struct {
 static Ordered order_with(const MwBucketing *bucketing)
 {
     const MwLocalGraph *local = compilation.stages[0].local;
-    Ordered o = {.legal = mw_legalize(arena, local->graph, mw_backend_named("cuda"), true)};
-    o.units = mw_units_duplicate(&o.legal, mw_units_form(o.legal, true));
     const MwCostModel model = mw_cost_model(&cluster, &local->mesh);
+    Ordered o = {.legal = mw_legalize(arena, local->graph, &model, true)};
+    o.units = mw_units_duplicate(&o.legal, mw_units_form(o.legal, true));
     o.order = mw_order_units(o.legal, o.units);
     if (bucketing)
         mw_order_buckets(o.legal, o.units, &model, bucketing, &o.order);
