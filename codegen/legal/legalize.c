@@ -129,14 +129,16 @@ static void make_room(MwLegalizer *l, int values)
 }
 
 MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwCostModel *model,
-                     bool keeps_copies)
+                     bool spends_memory)
 {
-    MwLegalizer l = {
-        .rewrite = mw_rewrite_begin_in(arena, local), .model = model, .scratch = mw_arena_new()};
+    MwLegalizer l = {.rewrite = mw_rewrite_begin_in(arena, local),
+                     .model = model,
+                     .spends_memory = spends_memory,
+                     .scratch = mw_arena_new()};
     bool *needed = find_needed(l.scratch, local);
     const MwOnto onto = mw_legal_find_onto(l.scratch, local);
     l.onto = &onto;
-    l.kept_assign = keeps_copies ? mw_find_kept_casts(l.scratch, local) : NULL;
+    l.kept_assign = spends_memory ? mw_find_kept_casts(l.scratch, local) : NULL;
     l.legal = MW_NEW(arena, MwLegal, 1);
     l.legal->graph = l.rewrite.to;
     l.legal->backend = mw_backend_named(model->cluster->backend);

@@ -218,7 +218,8 @@ static bool reads_once(const Contraction *c, const MwGemmCall *gemm)
     return gemm->m * gemm->n == rows;
 }
 
-/* The ways that take the least time. Loops around a GEMM over letters of one operand alone read the
+/* The ways that take the least time, or where memory is not spent those with no more copies than
+ * are needed. Loops around a GEMM over letters of one operand alone read the
  * other one again and leave a thin product, so that a copy may be quicker; of equal ones those
  * with no copy, or a copy of the operand `smaller`, come first. */
 static Ways choose_ways(const MwLegalizer *l, const Contraction *c, int smaller)
@@ -245,7 +246,7 @@ static Ways choose_ways(const MwLegalizer *l, const Contraction *c, int smaller)
             least_s = time_s;
             best = ways;
         }
-        if (i == 0 && reads_once(c, &gemm))
+        if (!l->spends_memory || (i == 0 && reads_once(c, &gemm)))
             break;
     }
     return best;

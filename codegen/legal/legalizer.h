@@ -28,7 +28,8 @@ typedef struct {
     MwRewrite rewrite; /* from the local graph to legal->graph */
     MwLegal *legal;
     const MwCostModel *model;
-    MwArena *scratch; /* for what is not needed when the legal graph is there */
+    bool spends_memory; /* on copies that only save time */
+    MwArena *scratch;   /* for what is not needed when the legal graph is there */
     const MwOnto *onto;
     const int32_t *kept_assign; /* mw_find_kept_casts; NULL: no copies are kept */
     int32_t source;             /* the local node that nodes are being added for */
