@@ -29,7 +29,9 @@ typedef struct {
     const bool *is_invariant; /* [values] */
     bool *is_late;            /* [values] of the backward, and only the update waits for it */
     LayerTask *tasks;         /* [layers][phases before the update] */
-    double *gathered_s;       /* [values] invariant: what runs beside gathering it */
+    double *before_s;         /* [nodes] of what computes before it in its phase */
+    double phase_s[MW_PHASE_UPDATE];
+    double *gathered_s; /* [values] invariant: what runs beside gathering it */
 } Hiding;
 
 static bool is_backward(const MwNode *node)
@@ -88,11 +90,14 @@ static double least_s(const Hiding *h, int n)
     return mw_seconds(least) / h->micro_batches;
 }
 
-static void add_to_task(const Hiding *h, int n)
+static void add_to_task(Hiding *h, int n)
 {
     const MwNode *node = &h->graph->nodes.at[n];
     LayerTask *task = task_of(h, node);
-    task->compute_s += least_s(h, n);
+    const double seconds = least_s(h, n);
+    task->compute_s += seconds;
+    h->before_s[n] = h->phase_s[node->phase];
+    h->phase_s[node->phase] += seconds;
     for (int k = 0; k < node->operand_count; k++)
         if (is_gathered_for(h, node, k))
             task->gathered_bytes += value_bytes(h, node->operands[k].index);
@@ -107,6 +112,7 @@ static void sum_tasks(Hiding *h)
     for (int n = 0; n < h->graph->nodes.count; n++)
         layers = (int)mw_max(layers, h->graph->nodes.at[n].origin.layer + 1);
     h->tasks = MW_NEW(h->arena, LayerTask, MW_PHASE_UPDATE * layers);
+    h->before_s = MW_NEW(h->arena, double, h->graph->nodes.count);
     for (int n = 0; n < h->graph->nodes.count; n++) {
         const MwNode *node = &h->graph->nodes.at[n];
         if (node->phase != MW_PHASE_UPDATE && node->op != MW_OP_RECEIVE)
@@ -122,7 +128,8 @@ static double gathered_s(const Hiding *h, const MwNode *node, int k)
         return node->op == MW_OP_IDENTITY ? h->gathered_s[node->first_result] : 0;
     const LayerTask *task = task_of(h, node);
     const double part = value_bytes(h, node->operands[k].index) / task->gathered_bytes;
-    return task->compute_s * part / (task->summed_bytes > 0 ? 2 : 1);
+    return fmin(task->compute_s * part / (task->summed_bytes > 0 ? 2 : 1),
+                h->before_s[node - h->graph->nodes.at]);
 }
 
 /* What is gathered once for several nodes has the time of the one that has most. */
@@ -139,16 +146,23 @@ static void find_gathered(Hiding *h)
     }
 }
 
+/* What runs beside summing up a value. */
+static double summed_s(const Hiding *h, int value)
+{
+    const MwNode *maker = mw_value_node(h->graph, (MwValueId){value});
+    const LayerTask *task = task_of(h, maker);
+    return fmin(task->compute_s * value_bytes(h, value) / task->summed_bytes,
+                h->phase_s[maker->phase] - h->before_s[maker - h->graph->nodes.at]);
+}
+
 /* What runs beside one resharding of operand k. */
 static double beside_s(const Hiding *h, const MwNode *node, int k)
 {
     const int value = node->operands[k].index;
-    const MwNode *maker = mw_value_node(h->graph, node->operands[k]);
     if ((double)mw_tensor_elements(mw_value_tensor(h->graph, node->operands[k])) > h->most_elements)
         return 0;
     if (h->is_late[value])
-        return task_of(h, maker)->compute_s * value_bytes(h, value) /
-               task_of(h, maker)->summed_bytes;
+        return summed_s(h, value);
     return node->phase == MW_PHASE_UPDATE ? 0 : h->gathered_s[value];
 }
 

@@ -14,12 +14,12 @@
  * divided evenly over the devices: a sum in the phase that makes it, and what is gathered in the
  * phase that uses it, of half of them where sums are made there. So what is hidden is a sum of what
  * edges of the problem hide by themselves, the same in every layer of a kind, in a stage of two
- * layers or of fifty. It is an estimate: first and last layers have nothing before or after them,
- * and what one value leaves of its part no other one takes. Values that are large beside the memory
- * of a device count as not hidden, since there is mostly no room for them beside what is used
- * meanwhile. The step of a whole plan is simulated (codegen/plan/predict.h). Credits of what
- * prefetching hides are known from fully sharded data parallelism (Zhao et al., "PyTorch FSDP",
- * VLDB 16(12), 2023, section 3.3).
+ * layers or of fifty. No more is hidden than what the phase computes behind what makes a sum, or
+ * before what uses what is gathered. It is an estimate: what one value leaves of its part no other
+ * one takes. Values that are large beside the memory of a device count as not hidden, since there
+ * is mostly no room for them beside what is used meanwhile. The step of a whole plan is simulated
+ * (codegen/plan/predict.h). Credits of what prefetching hides are known from fully sharded data
+ * parallelism (Zhao et al., "PyTorch FSDP", VLDB 16(12), 2023, section 3.3).
  *
  * Time and memory grow with the nodes and edges of the graph. */
 #ifndef MW_PASSES_SHARDING_HIDDEN_H
