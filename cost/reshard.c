@@ -27,7 +27,7 @@
 
 typedef struct {
     int to; /* index of a state */
-    int64_t cost;
+    int64_t cost, local;
 } ReshardEdge;
 
 typedef struct {
@@ -38,9 +38,10 @@ typedef struct {
     int edge_count;
 } ReshardState;
 
-/* Shortest paths from one state. `previous` is the state before each on its path. */
+/* Shortest paths from one state. `previous` is the state before each on its path, `local` what
+ * kernels take of its cost. */
 typedef struct {
-    int64_t *cost;
+    int64_t *cost, *local;
     int16_t *previous;
     int16_t *steps;
 } ReshardRow;
@@ -163,27 +164,30 @@ static double repack_s(const MwReshardTable *table, MwSpec spec, int dim, int64_
     return 0;
 }
 
-/* A partial log-sum-exp is completed by gathering all its parts and combining them locally. */
-static double complete_s(const MwReshardTable *table, int axis, double bytes)
+/* Whether it is done by gathering all parts and combining them locally: a partial log-sum-exp. */
+static bool gathers_parts(const MwReshardTable *table, const MwReshardStep *step)
 {
-    if (table->combine != MW_COMBINE_LOGSUMEXP)
-        return mw_cost_collective_s(table->model, MW_ALL_REDUCE, axis, bytes);
-    double gathered = bytes * table->model->mesh.size[axis];
-    MwWork combine = {MW_WORK_STREAM, .bytes = gathered + bytes, .flops = gathered};
-    return mw_cost_collective_s(table->model, MW_ALL_GATHER, axis, gathered) +
-           mw_cost_work_s(table->model, &combine);
+    return step->op == MW_OP_ALL_REDUCE && table->combine == MW_COMBINE_LOGSUMEXP;
 }
 
-/* Seconds of the collective and of two copies: one before it that makes the blocks it splits
- * contiguous, one after it for the blocks that it joins. */
-static double collective_s(const MwReshardTable *table, const MwReshardStep *step,
-                           MwCollective kind, const ReshardState *a, const ReshardState *b)
+static double collective_s(const MwReshardTable *table, const MwReshardStep *step)
 {
-    const MwCollectiveInfo *info = mw_collective_info(kind);
     const double bytes = (double)step->bytes;
-    if (mw_collective_in_place(kind))
-        return complete_s(table, step->axis, bytes);
-    double seconds = mw_cost_collective_s(table->model, kind, step->axis, bytes);
+    if (step->op == MW_OP_SHARD)
+        return 0;
+    if (gathers_parts(table, step))
+        return mw_cost_collective_s(table->model, MW_ALL_GATHER, step->axis,
+                                    bytes * table->model->mesh.size[step->axis]);
+    return mw_cost_collective_s(table->model, mw_op_collective(step->op), step->axis, bytes);
+}
+
+/* Seconds of two copies: one before a collective that makes the blocks it splits contiguous, one
+ * after it for the blocks that it joins. */
+static double repacks_s(const MwReshardTable *table, const MwReshardStep *step,
+                        const ReshardState *a, const ReshardState *b)
+{
+    const MwCollectiveInfo *info = mw_collective_info(mw_op_collective(step->op));
+    double seconds = 0;
     if (info->splits)
         seconds += repack_s(table, a->spec, step->dim, a->bytes);
     if (info->joins)
@@ -191,16 +195,29 @@ static double collective_s(const MwReshardTable *table, const MwReshardStep *ste
     return seconds;
 }
 
+/* Seconds of what kernels do for a step. */
+static double local_s(const MwReshardTable *table, const MwReshardStep *step, const ReshardState *a,
+                      const ReshardState *b)
+{
+    MwWork work = {MW_WORK_STREAM, .bytes = 2.0 * (double)b->bytes};
+    if (gathers_parts(table, step)) {
+        work.flops = (double)step->bytes * table->model->mesh.size[step->axis];
+        work.bytes = work.flops + (double)step->bytes;
+    } else if (step->op != MW_OP_SHARD) {
+        return mw_collective_in_place(mw_op_collective(step->op)) ? 0
+                                                                  : repacks_s(table, step, a, b);
+    }
+    return mw_cost_work_s(table->model, &work);
+}
+
 /* Sets the bytes and the cost of a step. */
 static void set_cost(const MwReshardTable *table, MwReshardStep *step, const ReshardState *a,
                      const ReshardState *b)
 {
-    MwWork copy = {MW_WORK_STREAM, .bytes = 2.0 * (double)b->bytes};
     step->bytes = mw_max(a->bytes, b->bytes);
-    double seconds = step->op == MW_OP_SHARD
-                         ? mw_cost_work_s(table->model, &copy)
-                         : collective_s(table, step, mw_op_collective(step->op), a, b);
-    step->cost = mw_max(1, mw_picoseconds(seconds));
+    const double local = local_s(table, step, a, b);
+    step->local = mw_picoseconds(local);
+    step->cost = mw_max(1, mw_picoseconds(collective_s(table, step) + local));
 }
 
 /* True if `axis` is above every other axis in `axes`. */
@@ -269,7 +286,8 @@ static void list_edges(MwReshardTable *table, int number)
         for (int to = 0; table->weight[axis] && to < table->digit_count; to++)
             if (find_step(table, number, axis, to, &step))
                 state->edges[state->edge_count++] = (ReshardEdge){
-                    number + (to - digit_of(table, number, axis)) * table->weight[axis], step.cost};
+                    number + (to - digit_of(table, number, axis)) * table->weight[axis], step.cost,
+                    step.local};
 }
 
 /* Relaxes the edges of a state, as in Dijkstra's algorithm. */
@@ -285,6 +303,7 @@ static void relax(MwReshardTable *table, ReshardRow *row, int number)
         if (cost > row->cost[next] || (cost == row->cost[next] && steps >= row->steps[next]))
             continue;
         row->cost[next] = cost;
+        row->local[next] = row->local[number] + state->edges[i].local;
         row->steps[next] = steps;
         row->previous[next] = (int16_t)number;
     }
@@ -298,6 +317,7 @@ static const ReshardRow *search_from(MwReshardTable *table, int source)
         return row;
     int n = table->state_count;
     row->cost = MW_NEW(table->arena, int64_t, n);
+    row->local = MW_NEW(table->arena, int64_t, n);
     row->previous = MW_NEW(table->arena, int16_t, n);
     row->steps = MW_NEW(table->arena, int16_t, n);
     for (int i = 0; i < n; i++)
@@ -317,6 +337,11 @@ int64_t mw_reshard_cost(MwReshardTable *table, int from, int to)
     if (from < 0 || to < 0)
         return MW_COST_INFINITE;
     return from == to ? 0 : search_from(table, from)->cost[to];
+}
+
+int64_t mw_reshard_local(MwReshardTable *table, int from, int to)
+{
+    return from < 0 || to < 0 ? 0 : search_from(table, from)->local[to];
 }
 
 /* The step between two neighbouring states of a path: the one axis whose digit differs. */

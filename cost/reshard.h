@@ -21,6 +21,7 @@ typedef struct {
     MwSpec from, to;
     int64_t bytes;     /* per device, of the larger of operand and result */
     int64_t cost;      /* of one execution, with repacking */
+    int64_t local;     /* what kernels take of it: repacking, slices */
     MwCombine combine; /* of ALL_REDUCE and REDUCE_SCATTER */
 } MwReshardStep;
 
@@ -44,6 +45,8 @@ MwReshardTable *mw_reshard_table(MwResharder *resharder, const MwTensor *tensor,
 int mw_reshard_index(const MwReshardTable *table, MwSpec spec);
 /* Least cost between two indices; MW_COST_INFINITE if there is no path or an index is -1. */
 int64_t mw_reshard_cost(MwReshardTable *table, int from, int to);
+/* What kernels take of that cost; 0 if there is no path. */
+int64_t mw_reshard_local(MwReshardTable *table, int from, int to);
 
 /* The cheapest path, with its steps in `arena`. Ties go to fewer steps, then to the lowest
  * specs. A path must exist. */

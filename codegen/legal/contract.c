@@ -274,3 +274,20 @@ bool mw_contract_plan(const MwEinsum *einsum, const MwContractOperand operands[2
     gemm->args[MW_GEMM_C_TYPE] = result->type;
     return true;
 }
+
+MwWork mw_gemm_call_work(const MwGemmCall *gemm)
+{
+    const double batch = (double)(gemm->args[MW_GEMM_BATCH0] * gemm->args[MW_GEMM_BATCH1]);
+    const double m = (double)gemm->m, n = (double)gemm->n, k = (double)gemm->k;
+    const double bytes = mw_type_bytes((MwType)gemm->args[MW_GEMM_TYPE]) * m * k +
+                         mw_type_bytes((MwType)gemm->args[MW_GEMM_B_TYPE]) * k * n +
+                         mw_type_bytes((MwType)gemm->args[MW_GEMM_C_TYPE]) * m * n;
+    return (MwWork){.kind = MW_WORK_GEMM,
+                    .type = (MwType)gemm->args[MW_GEMM_TYPE],
+                    .flops = 2 * m * n * k * batch,
+                    .bytes = batch * bytes,
+                    .m = m,
+                    .n = n,
+                    .k = k,
+                    .batch = batch};
+}

@@ -5,11 +5,13 @@
  * and result), n (right and result), k (both operands). Where the letters of a class lie one after
  * another in every tensor that has them, they are one dimension to a GEMM; what does not fit
  * becomes an outer loop of the GEMM (it has two), so permuted and sliced operands rarely need a
- * copy. */
+ * copy. A loop over letters of m or n reads one operand again each time; legalize_contract.c has
+ * copies where these take less time. */
 #ifndef MW_CODEGEN_LEGAL_CONTRACT_H
 #define MW_CODEGEN_LEGAL_CONTRACT_H
 
 #include "codegen/kernel/layout.h"
+#include "cost/cost.h"
 #include "ir/einsum.h"
 #include "runtime/plan/routine.h"
 
@@ -35,6 +37,9 @@ bool mw_contract_plan(const MwEinsum *einsum, const MwContractOperand operands[2
  * number: batch m k for operand 0, batch k n for operand 1, batch m n for the result (`which` is
  * 2). Within a class the letters have the order of the result, within k that of operand 0. */
 int mw_contract_order(const MwEinsum *einsum, int which, int8_t order[MW_MAX_RANK * 2]);
+
+/* The work of the GEMM with the loops around it, each of which reads both operands. */
+MwWork mw_gemm_call_work(const MwGemmCall *gemm);
 
 /* The tensors in which letter `l` occurs: bits 0 and 1 are operands 0 and 1, bit 2 is the
  * result. */

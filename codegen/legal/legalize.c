@@ -128,17 +128,20 @@ static void make_room(MwLegalizer *l, int values)
     mw_vec_reserve(l->scratch, &l->forms, room);
 }
 
-MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *backend,
-                     bool keeps_copies)
+MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwCostModel *model,
+                     bool spends_memory)
 {
-    MwLegalizer l = {.rewrite = mw_rewrite_begin_in(arena, local), .scratch = mw_arena_new()};
+    MwLegalizer l = {.rewrite = mw_rewrite_begin_in(arena, local),
+                     .model = model,
+                     .spends_memory = spends_memory,
+                     .scratch = mw_arena_new()};
     bool *needed = find_needed(l.scratch, local);
     const MwOnto onto = mw_legal_find_onto(l.scratch, local);
     l.onto = &onto;
-    l.kept_assign = keeps_copies ? mw_find_kept_casts(l.scratch, local) : NULL;
+    l.kept_assign = spends_memory ? mw_find_kept_casts(l.scratch, local) : NULL;
     l.legal = MW_NEW(arena, MwLegal, 1);
     l.legal->graph = l.rewrite.to;
-    l.legal->backend = backend;
+    l.legal->backend = mw_backend_named(model->cluster->backend);
     make_room(&l, local->values.count);
     for (int i = 0; i < local->nodes.count; i++) {
         l.source = i;

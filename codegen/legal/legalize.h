@@ -4,11 +4,13 @@
 #define MW_CODEGEN_LEGAL_LEGALIZE_H
 
 #include "codegen/legal/legal.h"
+#include "cost/cost.h"
 
-/* The legal graph of `local`, in `arena`. Nodes that no result of the program depends on are left
- * out. With `keeps_copies` weights that the update gives new values are kept in the shorter types
- * that they are cast to, too, which takes memory over the whole step. */
-MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwBackendInfo *backend,
-                     bool keeps_copies);
+/* The legal graph of `local`, in `arena`, for the devices of `model`. Nodes that no result of the
+ * program depends on are left out. With `spends_memory` there are copies that only save time, too:
+ * weights that the update gives new values are kept over the whole step in the shorter types that
+ * they are cast to, and operands of products are copied where these are quicker then. */
+MwLegal *mw_legalize(MwArena *arena, const MwGraph *local, const MwCostModel *model,
+                     bool spends_memory);
 
 #endif

@@ -4,6 +4,8 @@
 #include "codegen/legal/contract.h"
 #include "codegen/legal/legalize_rules.h"
 
+#include <math.h>
+
 typedef struct {
     MwEinsum einsum;
     MwValueId operands[2];
@@ -133,25 +135,6 @@ static bool is_element_wise(const Contraction *c)
     return (!has_sum || !has_m_or_n) && c->einsum.result_rank + 1 < MW_MAX_RANK;
 }
 
-static bool fits_gemm(const MwLegalizer *l, const Contraction *c)
-{
-    MwContractOperand operands[2];
-    for (int k = 0; k < 2; k++)
-        operands[k] = (MwContractOperand){mw_legal_view(l, c->operands[k])->layout,
-                                          *mw_legal_tensor(l, c->operands[k])};
-    MwGemmCall gemm;
-    return mw_contract_plan(&c->einsum, operands, &c->result, &gemm);
-}
-
-/* Makes operand k dense. Returns whether that changed it. */
-static bool densify(MwLegalizer *l, Contraction *c, int k)
-{
-    MwValueId dense = mw_legal_dense(l, c->operands[k], c->taken);
-    bool changed = !mw_value_equal(dense, c->operands[k]);
-    c->operands[k] = dense;
-    return changed;
-}
-
 static MwValueId add_einsum(MwLegalizer *l, const Contraction *c)
 {
     MwAttr attrs[] = {mw_attr_text(MW_ATTR_EQUATION, equation_text(l, c)),
@@ -159,25 +142,138 @@ static MwValueId add_einsum(MwLegalizer *l, const Contraction *c)
     return mw_legal_add(l, MW_OP_EINSUM, c->operands, 2, attrs, MW_COUNT(attrs));
 }
 
-/* Adds the einsum with every tensor in the order that a GEMM can always take. */
-static MwValueId add_ordered_einsum(MwLegalizer *l, Contraction *c)
+/* ---- Where tensors lie ---- */
+
+typedef enum {
+    AS_IT_IS,
+    DENSE,   /* an operand: copied, with its letters in the order that they have */
+    ORDERED, /* with its letters in the order in which a GEMM can always take it */
+    WAYS
+} Way;
+
+enum { RESULT = 2, TENSORS = 3 };
+
+/* How a GEMM takes its operands and gives its result. */
+typedef struct {
+    Way of[TENSORS];
+} Ways;
+
+/* Bytes that a copy of a tensor reads and writes. */
+static double copied_bytes(const MwTensor *tensor)
 {
-    int8_t order[MW_MAX_RANK * 2], wanted[MW_MAX_RANK];
+    return 2.0 * (double)mw_tensor_bytes(tensor);
+}
+
+/* The tensor with its letters in another order; the letters are given that order. */
+static MwTensor reordered(const MwTensor *tensor, int8_t *letters, const int8_t *order)
+{
+    MwTensor other = *tensor;
+    for (int i = 0; i < tensor->rank; i++)
+        for (int d = 0; d < tensor->rank; d++)
+            if (letters[d] == order[i])
+                other.dim[i] = tensor->dim[d];
+    for (int i = 0; i < tensor->rank; i++)
+        letters[i] = order[i];
+    return other;
+}
+
+/* The GEMM that takes its tensors in these ways, and the bytes that copies read and write for it;
+ * false if there is none. */
+static bool find_gemm(const MwLegalizer *l, const Contraction *c, const Ways *ways,
+                      MwGemmCall *gemm, double *bytes)
+{
+    MwEinsum einsum = c->einsum;
+    MwContractOperand operands[2];
+    MwTensor result = c->result;
+    int8_t order[MW_MAX_RANK * 2];
+    *bytes = 0;
+    for (int k = 0; k < 2; k++) {
+        const MwTensor *tensor = mw_legal_tensor(l, c->operands[k]);
+        operands[k] = (MwContractOperand){mw_legal_view(l, c->operands[k])->layout, *tensor};
+        if (ways->of[k] == AS_IT_IS)
+            continue;
+        if (ways->of[k] == ORDERED) {
+            mw_contract_order(&c->einsum, k, order);
+            operands[k].tensor = reordered(tensor, einsum.operand[k], order);
+        }
+        operands[k].layout = mw_layout_dense(&operands[k].tensor);
+        *bytes += copied_bytes(tensor);
+    }
+    if (ways->of[RESULT] == ORDERED) {
+        mw_contract_order(&c->einsum, RESULT, order);
+        result = reordered(&c->result, einsum.result, order);
+        *bytes += copied_bytes(&result);
+    }
+    return mw_contract_plan(&einsum, operands, &result, gemm);
+}
+
+/* Whether each operand is read once: what is left around the GEMM are loops over letters that all
+ * three tensors have. */
+static bool reads_once(const Contraction *c, const MwGemmCall *gemm)
+{
+    int64_t rows = 1;
+    for (int d = 0; d < c->einsum.result_rank; d++)
+        if (mw_contract_uses(&c->einsum, c->einsum.result[d]) != 7)
+            rows *= c->result.dim[d];
+    return gemm->m * gemm->n == rows;
+}
+
+/* The ways that take the least time, or where memory is not spent those with no more copies than
+ * are needed. Loops around a GEMM over letters of one operand alone read the
+ * other one again and leave a thin product, so that a copy may be quicker; of equal ones those
+ * with no copy, or a copy of the operand `smaller`, come first. */
+static Ways choose_ways(const MwLegalizer *l, const Contraction *c, int smaller)
+{
+    Ways best = {{ORDERED, ORDERED, ORDERED}}, first[TENSORS] = {0};
+    first[1].of[smaller] = first[2].of[!smaller] = DENSE;
+    double least_s = INFINITY;
+    for (int i = 0; i < TENSORS + WAYS * WAYS * 2; i++) {
+        const int at = i - TENSORS;
+        const Ways ways =
+            i < TENSORS
+                ? first[i]
+                : (Ways){{at % WAYS, at / WAYS % WAYS, at < WAYS * WAYS ? AS_IT_IS : ORDERED}};
+        MwGemmCall gemm;
+        double bytes;
+        if (!find_gemm(l, c, &ways, &gemm, &bytes))
+            continue;
+        const MwWork product = mw_gemm_call_work(&gemm);
+        const MwWork copies = {
+            .kind = bytes > 0 ? MW_WORK_STREAM : MW_WORK_NONE, .type = MW_F32, .bytes = bytes};
+        const double time_s =
+            mw_cost_work_s(l->model, &product) + mw_cost_work_s(l->model, &copies);
+        if (time_s < least_s) {
+            least_s = time_s;
+            best = ways;
+        }
+        if (!l->spends_memory || (i == 0 && reads_once(c, &gemm)))
+            break;
+    }
+    return best;
+}
+
+/* Adds the einsum with its tensors in these ways. */
+static MwValueId add_einsum_so(MwLegalizer *l, Contraction *c, const Ways *ways)
+{
+    const MwEinsum einsum = c->einsum;
+    int8_t order[MW_MAX_RANK * 2];
     int64_t perm[MW_MAX_RANK];
     for (int k = 0; k < 2; k++) {
-        mw_contract_order(&c->einsum, k, order);
-        permute_operand(l, c, k, order);
-        densify(l, c, k);
+        if (ways->of[k] == ORDERED) {
+            mw_contract_order(&einsum, k, order);
+            permute_operand(l, c, k, order);
+        }
+        if (ways->of[k] != AS_IT_IS)
+            c->operands[k] = mw_legal_dense(l, c->operands[k], c->taken);
     }
-    int count = mw_contract_order(&c->einsum, 2, order);
+    if (ways->of[RESULT] == AS_IT_IS)
+        return add_einsum(l, c);
+    const int count = mw_contract_order(&einsum, RESULT, order);
+    c->result = reordered(&c->result, c->einsum.result, order);
     for (int i = 0; i < count; i++)
-        wanted[i] = c->einsum.result[i];
-    for (int i = 0; i < count; i++) {
-        c->einsum.result[i] = order[i];
         for (int d = 0; d < count; d++)
-            if (wanted[i] == order[d])
+            if (einsum.result[i] == order[d])
                 perm[i] = d;
-    }
     return mw_legal_transpose(l, add_einsum(l, c), perm);
 }
 
@@ -274,15 +370,8 @@ static MwValueId contract(MwLegalizer *l, Contraction *c)
     int64_t left = mw_tensor_elements(mw_legal_tensor(l, c->operands[0]));
     int64_t right = mw_tensor_elements(mw_legal_tensor(l, c->operands[1]));
     int smaller = left <= right ? 0 : 1;
-    if (fits_gemm(l, c))
-        return add_einsum(l, c);
-    for (int i = 0; i < 2; i++) {
-        Contraction copied = *c;
-        copied.operands[smaller ^ i] = c->operands[smaller ^ i];
-        if (densify(l, &copied, smaller ^ i) && fits_gemm(l, &copied))
-            return add_einsum(l, &copied);
-    }
-    return add_ordered_einsum(l, c);
+    const Ways ways = choose_ways(l, c, smaller);
+    return add_einsum_so(l, c, &ways);
 }
 
 void mw_legal_einsum(MwLegalizer *l, const MwNode *node, const MwValueId *operands,

@@ -6,6 +6,7 @@
 #define MW_CODEGEN_LEGAL_LEGALIZER_H
 
 #include "codegen/legal/legal.h"
+#include "cost/cost.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
 
@@ -26,7 +27,9 @@ typedef struct {
 typedef struct {
     MwRewrite rewrite; /* from the local graph to legal->graph */
     MwLegal *legal;
-    MwArena *scratch; /* for what is not needed when the legal graph is there */
+    const MwCostModel *model;
+    bool spends_memory; /* on copies that only save time */
+    MwArena *scratch;   /* for what is not needed when the legal graph is there */
     const MwOnto *onto;
     const int32_t *kept_assign; /* mw_find_kept_casts; NULL: no copies are kept */
     int32_t source;             /* the local node that nodes are being added for */

@@ -187,7 +187,7 @@ static void lower_kernels(const Builder *b, MwStageBuilder *s)
 typedef struct {
     double peak_share; /* of what is live, for collectives beside kernels (overlap.h) */
     MwBucketing bucketing;
-    bool keeps_copies; /* of weights in shorter types */
+    bool copies; /* that only save time (codegen/legal/legalize.h) */
 } Spending;
 
 static void prepare_stage(Builder *b, int index, const Spending *spending, MwMeshStorage *storage,
@@ -200,9 +200,9 @@ static void prepare_stage(Builder *b, int index, const Spending *spending, MwMes
                           .stage = &b->compilation->stages[index],
                           .flight = mw_staging_flight(staging_of(b), index),
                           .mesh = mesh};
-    s->legal = mw_legalize(b->work, s->stage->local->graph, b->backend, spending->keeps_copies);
-    s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal, s->flight.backward_follows));
     const MwCostModel model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh);
+    s->legal = mw_legalize(b->work, s->stage->local->graph, &model, spending->copies);
+    s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal, s->flight.backward_follows));
     s->order = mw_order_units(s->legal, s->units);
     mw_order_buckets(s->legal, s->units, &model, &spending->bucketing, &s->order);
     MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
@@ -269,13 +269,13 @@ static MwMeshStorage build_storage(Builder *b, int index, const Spending *spendi
  * at most, GPT-39B on 64 A100 (docs/gpu.md) takes 17.2 s a step, and 19.3 s where nothing is
  * moved. */
 static const Spending spendings[] = {
-    {INFINITY, {.gathers_ahead = true, .sums_first = true}, .keeps_copies = true},
-    {1, {.gathers_ahead = true, .sums_first = true}, .keeps_copies = true},
-    {1, {.gathers_ahead = true}, .keeps_copies = true},
-    {1, {.gathers_ahead = true}, .keeps_copies = false},
-    {1, {.gathers_ahead = false}, .keeps_copies = false},
-    {0.95, {.gathers_ahead = false}, .keeps_copies = false},
-    {0, {.gathers_ahead = false}, .keeps_copies = false}};
+    {INFINITY, {.gathers_ahead = true, .sums_first = true}, .copies = true},
+    {1, {.gathers_ahead = true, .sums_first = true}, .copies = true},
+    {1, {.gathers_ahead = true}, .copies = true},
+    {1, {.gathers_ahead = true}, .copies = false},
+    {1, {.gathers_ahead = false}, .copies = false},
+    {0.95, {.gathers_ahead = false}, .copies = false},
+    {0, {.gathers_ahead = false}, .copies = false}};
 
 static void build_mesh(Builder *b, int index)
 {

@@ -106,22 +106,12 @@ static MwWork gemm_work(const MwEmitter *e, const MwGemmUnit *gemm, MwRoutine ro
 {
     const MwGemmExtras *x = mw_gemm_extras(routine);
     const MwTensor *result = &e->legal->graph->values.at[gemm->einsum->first_result].tensor;
-    const MwGemmCall *call = &gemm->call;
-    const double batch = (double)(call->args[MW_GEMM_BATCH0] * call->args[MW_GEMM_BATCH1]);
-    const double m = (double)call->m, n = (double)call->n, k = (double)call->k;
-    const double read = mw_type_bytes((MwType)call->args[MW_GEMM_TYPE]) * m * k +
-                        mw_type_bytes((MwType)call->args[MW_GEMM_B_TYPE]) * k * n;
-    const int matrices = 1 + (gemm->accumulate != NULL) + (x->aux != 0);
+    const double m = (double)gemm->call.m, n = (double)gemm->call.n;
+    const int more = (gemm->accumulate != NULL) + (x->aux != 0);
     const double vector = x->bias ? n : x->sums ? (x->summed ? n : m) : 0;
-    return (MwWork){.kind = MW_WORK_GEMM,
-                    .type = (MwType)call->args[MW_GEMM_TYPE],
-                    .flops = 2 * m * n * k * batch,
-                    .bytes =
-                        batch * (read + mw_type_bytes(result->type) * (matrices * m * n + vector)),
-                    .m = m,
-                    .n = n,
-                    .k = k,
-                    .batch = batch};
+    MwWork work = mw_gemm_call_work(&gemm->call);
+    work.bytes += work.batch * mw_type_bytes(result->type) * (more * m * n + vector);
+    return work;
 }
 
 static MwPlanInstr emit_gemm(MwEmitter *e, const MwUnit *unit)

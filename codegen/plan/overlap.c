@@ -15,7 +15,7 @@ typedef enum {
     STEP_GATHER, /* of what is there when the task begins, such as weights */
     STEP_GIVEN,  /* a kernel on what is there when the task begins, such as a cast */
     STEP_SUM,    /* of what a micro-batch adds to gradients */
-    STEP_TAKER,  /* takes such a sum, and leaves nothing to the task */
+    STEP_TAKER,  /* a kernel on such sums, which leaves to the task nothing but further sums */
     STEP_FIXED,  /* a message, which nothing is moved past */
 } StepKind;
 
@@ -204,25 +204,21 @@ static bool may_sum(const Mover *m, const Step *step)
            mw_op_collective(first_node(m, step)->op) != MW_ALL_GATHER;
 }
 
-/* Sums are collectives that only sums and kernels read that leave nothing to the task; these are
- * takers if they read nothing else of it. */
+/* Sums are collectives that only sums and takers read; takers are kernels that nothing reads, or
+ * only these. */
 static void find_sums(Mover *m)
 {
     const int count = m->steps.count;
-    bool *is_read = MW_NEW(m->arena, bool, count), *is_needed = MW_NEW(m->arena, bool, count);
+    bool *is_needed = MW_NEW(m->arena, bool, count);
     for (int i = count - 1; i >= 0; i--) {
         Step *step = &m->steps.at[i];
         const Indices makers = makers_of(m, i);
         if (may_sum(m, step) && !is_needed[i])
             step->kind = STEP_SUM;
-        const bool leaves_none = step->kind == STEP_SUM ||
-                                 (step->kind == STEP_OTHER && is_kernel(m, step) && !is_read[i]);
-        for (int k = 0; k < makers.count; k++) {
-            is_read[makers.at[k]] = true;
-            is_needed[makers.at[k]] |= !leaves_none;
-        }
-        if (leaves_none && step->kind != STEP_SUM)
+        else if (step->kind == STEP_OTHER && is_kernel(m, step) && !is_needed[i])
             step->kind = STEP_TAKER;
+        for (int k = 0; k < makers.count; k++)
+            is_needed[makers.at[k]] |= step->kind != STEP_SUM && step->kind != STEP_TAKER;
     }
 }
 
@@ -274,41 +270,58 @@ static int keep_until(const Mover *m, int index, double until_s, int64_t bytes)
     return last;
 }
 
-/* What is summed up stays until the sum is there, if that is not written over it. */
-static void hold(const Mover *m, int index)
+/* When a step begins where it goes. */
+static double placed_s(const Mover *m, const Step *step)
 {
-    Step *step = &m->steps.at[index];
+    return step->side > 0 && step->at + 1 < m->steps.count ? m->steps.at[step->at + 1].begin_s
+                                                           : step->begin_s;
+}
+
+/* What is summed up stays until the sum is there, if that is not written over it. */
+static void hold(const Mover *m, Step *step)
+{
     if (mw_op_collective(first_node(m, step)->op) != MW_REDUCE_SCATTER)
         return;
-    const int last = keep_until(m, index, step->begin_s + MW_TUNED_BUCKET_CAUTION * step->wait_s,
-                                operand_bytes(m, step));
-    step->held = last > index ? last : -1;
+    const int last =
+        keep_until(m, step->at, placed_s(m, step) + MW_TUNED_BUCKET_CAUTION * step->wait_s,
+                   operand_bytes(m, step));
+    step->held = last > step->at ? last : -1;
+}
+
+/* Moves what takes sums back until these are there, and what sums them up further with it. */
+static void move_sum(const Mover *m, int index)
+{
+    Step *step = &m->steps.at[index];
+    const Indices makers = makers_of(m, index);
+    double wait_s = 0, made_s = 0;
+    int64_t bytes = 0;
+    bool takes_all = makers.count > 0;
+    for (int k = 0; k < makers.count; k++) {
+        const Step *maker = &m->steps.at[makers.at[k]];
+        takes_all &= maker->kind == STEP_SUM;
+        wait_s = fmax(wait_s, maker->wait_s);
+        made_s = fmax(made_s, placed_s(m, maker));
+        bytes += result_bytes(m, maker);
+        if (maker->at >= step->at) {
+            step->at = maker->at;
+            step->side = 1;
+        }
+    }
+    if (step->kind == STEP_TAKER && takes_all) {
+        step->at = keep_until(m, step->at, made_s + MW_TUNED_BUCKET_CAUTION * wait_s, bytes);
+        step->side = step->at > index ? 1 : step->side;
+        wait_s = step->side ? 0 : wait_s;
+    }
+    step->wait_s = step->alone_s + wait_s;
+    if (step->kind == STEP_SUM)
+        hold(m, step);
 }
 
 static void move_sums(Mover *m)
 {
-    for (int i = 0; i < m->steps.count; i++) {
-        Step *step = &m->steps.at[i];
-        if (step->kind != STEP_SUM && step->kind != STEP_TAKER)
-            continue;
-        const Indices makers = makers_of(m, i);
-        double wait_s = 0, made_s = 0;
-        int64_t bytes = 0;
-        bool takes_all = makers.count > 0;
-        for (int k = 0; k < makers.count; k++) {
-            const Step *maker = &m->steps.at[makers.at[k]];
-            takes_all &= maker->kind == STEP_SUM;
-            wait_s = fmax(wait_s, maker->wait_s);
-            made_s = fmax(made_s, maker->begin_s);
-            bytes += result_bytes(m, maker);
-        }
-        step->wait_s = step->alone_s + wait_s;
-        if (step->kind == STEP_SUM)
-            hold(m, i);
-        else if (takes_all)
-            step->at = keep_until(m, i, made_s + MW_TUNED_BUCKET_CAUTION * wait_s, bytes);
-        step->side = step->at > i;
-    }
+    for (int i = 0; i < m->steps.count; i++)
+        if (m->steps.at[i].kind == STEP_SUM || m->steps.at[i].kind == STEP_TAKER)
+            move_sum(m, i);
 }
 
 /* ---- Gathers of weights ---- */

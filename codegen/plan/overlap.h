@@ -9,7 +9,8 @@
  *     kernels that make its operand, such as casts. It takes memory for twice its time at most.
  *   - What takes the sum of a micro-batch's gradient over devices, and gives what nothing in the
  *     task reads, moves back as far; and what is summed up stays until then, so that no kernel
- *     waits to write over it.
+ *     waits to write over it. A sum along one axis after another, with a kernel between that packs
+ *     the first one, moves from each on.
  *
  * Both take memory for longer. Time grows with the units times the distance that one is moved, and
  * memory with the units. */

@@ -3,10 +3,12 @@
  * forward, backward and update together. */
 #include "passes/sharding/intra_problem.h"
 
+#include "base/backend.h"
 #include "cost/units.h"
 #include "ir/host.h"
 #include "ir/key_map.h"
 #include "passes/sharding/borders.h"
+#include "passes/sharding/hidden.h"
 #include "passes/sharding/liveness.h"
 #include "passes/sharding/mirror.h"
 #include "passes/sharding/pins.h"
@@ -21,6 +23,8 @@ typedef struct {
     MwStrategyTable *strategies;
     const MwLife *lives; /* [values] */
     const bool *on_host; /* [values] (ir/host.h) */
+    /* [nodes][operands] seconds that run beside a resharding (hidden.h); NULL: nothing does */
+    const double *const *beside_s;
     MwKeyMap costs, usages, matrices;
     MW_VEC(MwProblemEdge) edges;
 } ProblemBuilder;
@@ -279,7 +283,8 @@ typedef struct {
     /* It is not resharded: the result of a scan_carry at its scan_next, which has its spec; and
      * what is on the host. */
     bool stays;
-    bool fused; /* resharding breaks a fused kernel, so that the value is written and read */
+    int64_t beside; /* picoseconds of what runs beside one resharding (hidden.h) */
+    bool fused;     /* resharding breaks a fused kernel, so that the value is written and read */
 } ValueEdge;
 
 static MwSpec consumed_spec(const ValueEdge *edge, int strategy)
@@ -306,6 +311,15 @@ static EdgeSpec edge_spec(const MwReshardTable *table, MwSpec spec)
     return (EdgeSpec){spec, mw_reshard_index(table, spec)};
 }
 
+/* What a step takes longer for a resharding, in picoseconds, of which kernels take `local`; 1 at
+ * least, so that none is done in vain. */
+static int64_t exposed(const ProblemBuilder *b, int64_t cost, int64_t local, int64_t beside)
+{
+    const double share = mw_device_collective_share(&b->query->cluster->device);
+    const double collectives = mw_seconds(cost - local);
+    return mw_max(1, local + mw_picoseconds(mw_exposed_s(collectives, mw_seconds(beside), share)));
+}
+
 static int64_t value_edge_cost(const ProblemBuilder *b, const ValueEdge *edge,
                                MwReshardTable *table, EdgeSpec from, EdgeSpec to)
 {
@@ -314,6 +328,8 @@ static int64_t value_edge_cost(const ProblemBuilder *b, const ValueEdge *edge,
         return MW_COST_INFINITE;
     if (cost == 0 || cost >= MW_COST_INFINITE)
         return cost;
+    if (edge->beside > 0)
+        cost = exposed(b, cost, mw_reshard_local(table, from.index, to.index), edge->beside);
     if (edge->fused)
         cost += mw_picoseconds(unfused_s(b, edge, from.spec, to.spec));
     return mw_min(cost * edge->runs, MW_COST_INFINITE);
@@ -322,13 +338,9 @@ static int64_t value_edge_cost(const ProblemBuilder *b, const ValueEdge *edge,
 /* [producer strategy][consumer strategy] picoseconds of resharding in a step; interned. */
 static const int64_t *edge_costs(ProblemBuilder *b, const ValueEdge *edge)
 {
-    int64_t key[] = {edge->producer->index,
-                     edge->consumer->index,
-                     edge->result,
-                     edge->operand,
-                     edge->runs,
-                     edge->stays,
-                     edge->fused};
+    int64_t key[] = {
+        edge->producer->index, edge->consumer->index, edge->result, edge->operand, edge->runs,
+        edge->stays,           edge->fused,           edge->beside};
     void **at = mw_key_map_at(b->arena, &b->matrices, key, sizeof key);
     if (*at)
         return *at;
@@ -347,6 +359,12 @@ static const int64_t *edge_costs(ProblemBuilder *b, const ValueEdge *edge)
     return costs;
 }
 
+/* Picoseconds of what runs beside a resharding of the operand. */
+static int64_t beside(const ProblemBuilder *b, MwNodeId node, int operand)
+{
+    return b->beside_s ? mw_picoseconds(b->beside_s[node.index][operand]) : 0;
+}
+
 static void add_edge(ProblemBuilder *b, MwValueId value, MwNodeId consumer, int operand, int runs)
 {
     MwNodeId producer = mw_value(b->graph, value)->node;
@@ -360,6 +378,7 @@ static void add_edge(ProblemBuilder *b, MwValueId value, MwNodeId consumer, int 
                       .runs = runs,
                       .stays = b->on_host[value.index] ||
                                (operand == 1 && mw_node(b->graph, consumer)->op == MW_OP_SCAN_NEXT),
+                      .beside = operand < 0 ? 0 : beside(b, consumer, operand),
                       .fused = is_fused(b, value)};
     mw_vec_push(b->arena, &b->edges,
                 ((MwProblemEdge){producer.index, consumer.index, edge_costs(b, &edge)}));
@@ -411,6 +430,9 @@ MwIntraProblem *mw_intra_problem(MwArena *arena, const MwIntraQuery *query, MwDi
     problem->nodes = MW_NEW(arena, MwProblemNode, problem->node_count);
     for (int n = 0; n < problem->node_count; n++)
         fill_node(&b, (MwNodeId){n});
+    if (mw_backend_named(query->cluster->backend)->overlaps)
+        b.beside_s = mw_hidden_beside_s(arena, graph, problem, query->micro_batches,
+                                        query->cluster->device.memory_bytes);
     add_edges(&b);
     problem->edges = b.edges.at;
     problem->edge_count = intra->value_edge_count = b.edges.count;

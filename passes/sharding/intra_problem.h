@@ -12,7 +12,8 @@
  *               needless replication never ties. The cost of a receive is the gathering among
  *               devices that want the same block of the value.
  *   edge cost   resharding a value from the spec of its producer to the spec of its consumer;
- *               for an assignment, from the spec of the new value to that of the target.
+ *               for an assignment, from the spec of the new value to that of the target. Where
+ *               collectives run beside kernels, it is what these do not hide (hidden.h).
  *   usage       the local bytes of a node's results from definition to last use. Weights, states
  *               and inputs count at all times, and so does a value that waits between tasks of a
  *               pipeline, once for each micro-batch in flight. Three kinds of results use

@@ -288,6 +288,37 @@ START_TEST(calls_make_what_follows_products)
 }
 END_TEST
 
+/* ---- Copies ---- */
+
+/* What experts take of each group of tokens: who writes it, and of how many products it is made. */
+static void check_experts(int backend, const char *mask, const char *tokens, const char *writer,
+                          int products)
+{
+    Cases c = {.run = graph_run_new(backend)};
+    expect(&c, "experts", product(&c, "gsec,gsm->egcm", mask, tokens), writer);
+    graph_run_step(&c.run);
+    const MwPlanProgram *program = c.run.plan->meshes->programs;
+    const char *found = name_of(c.run.plan, graph_run_writer(&c.run, 0));
+    int64_t count = 0;
+    for (int i = 0; i < program->instr_count; i++)
+        if (program->instrs[i].kind == MW_INSTR_ROUTINE)
+            count += program->instrs[i].args[MW_GEMM_BATCH0].i *
+                     program->instrs[i].args[MW_GEMM_BATCH1].i;
+    ck_assert_str_eq(found, writer);
+    ck_assert_int_eq(count, products);
+    ck_assert_double_le(graph_run_error(&c.run, 0), TOLERANCE);
+    graph_run_free(&c.run);
+}
+
+/* A loop over the experts would read the tokens of a group again for each; the products of all of
+ * them are one, and what it makes is copied to where it belongs, if that takes less time. */
+START_TEST(operands_are_read_once_where_a_copy_is_quicker)
+{
+    check_experts(_i, "f32[2, 96, 32, 2]", "f32[2, 96, 64]", KERNEL, 2);
+    check_experts(_i, "f32[2, 3, 2, 32]", "f32[2, 3, 64]", "gemm", 4);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("gemm_units");
@@ -295,5 +326,7 @@ int main(void)
     tcase_set_timeout(tests, 100);
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, calls_make_what_follows_products, 0, graph_backend_count);
+    tcase_add_loop_test(tests, operands_are_read_once_where_a_copy_is_quicker, 0,
+                        graph_backend_count);
     return run_suite(suite);
 }

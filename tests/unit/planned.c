@@ -30,6 +30,9 @@ MwPlan *planned(MwArena *arena, const PlannedModel *model)
 
 MwPlan *planned_stages(MwArena *arena, int stages, int micro_batches, const char *backend)
 {
+    static const char *const pins[] = {"wte=[R, R]", "wpe=[R, R]",
+                                       "layers.*.attention.wqkv=[R, R, R, R]",
+                                       "layers.*.attention.wo=[R, R, R]", "layers.*.mlp.w?=[R, R]"};
     const char *batch = mw_arena_printf(arena, "%lld", (long long)mw_max(32, 2 * micro_batches));
     const MwDefine defines[] = {{"layers", "4"}, {"batch", batch}, {"seq", "64"},
                                 {"width", "64"}, {"vocab", "128"}, {"heads", "2"}};
@@ -40,6 +43,8 @@ MwPlan *planned_stages(MwArena *arena, int stages, int micro_batches, const char
                                           .define_count = MW_COUNT(defines),
                                           .options = {.stages = stages,
                                                       .micro_batches = micro_batches,
+                                                      .pins = pins,
+                                                      .pin_count = MW_COUNT(pins),
                                                       .has_schedule = stages > 1,
                                                       .schedule = MW_PIPELINE_1F1B}});
 }

@@ -18,8 +18,8 @@ typedef struct {
 
 /* A plan that passes the checker. */
 MwPlan *planned(MwArena *arena, const PlannedModel *model);
-/* gpt in stages of two devices, by 1f1b; with 32 rows, or more where there are more
- * micro-batches. */
+/* gpt in stages of two devices that split the batch alone, by 1f1b; with 32 rows, or more where
+ * there are more micro-batches. */
 MwPlan *planned_stages(MwArena *arena, int stages, int micro_batches, const char *backend);
 
 /* gpt on a row of `ways` devices, on which keys and values go round; nothing is recomputed. */

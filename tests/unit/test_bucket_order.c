@@ -3,7 +3,6 @@
  * ways, gradients are summed, and new weights gathered, in two steps each. Where they split weights
  * and gradients too, weights are gathered before each use, and gradients summed up in each
  * micro-batch. */
-#include "base/backend.h"
 #include "codegen/fuse/duplicate.h"
 #include "codegen/fuse/fusion.h"
 #include "codegen/legal/legalize.h"
@@ -72,6 +71,18 @@ static void split_weights(void)
     plan_pinned(pins, MW_COUNT(pins));
 }
 
+/* Sums along the two axes with kernels between, which pack what the second one scatters. */
+static void split_both_dimensions(void)
+{
+    static const char *const pins[] = {"x=[S01, R, R]",
+                                       "layers.*.x=[S01, R, R]",
+                                       "layers.*.mlp.einsum*=[S01, R, R]",
+                                       "layers.*.mlp.w1=[S0, S1]",
+                                       "layers.*.mlp.w2=[S0, S1]",
+                                       "grad.layers.*.mlp.w*.total=[S0, S1]"};
+    plan_pinned(pins, MW_COUNT(pins));
+}
+
 static void teardown(void)
 {
     mw_arena_free(&arena);
@@ -87,9 +98,9 @@ typedef struct {
 static Ordered order_with(const MwBucketing *bucketing)
 {
     const MwLocalGraph *local = compilation.stages[0].local;
-    Ordered o = {.legal = mw_legalize(arena, local->graph, mw_backend_named("cuda"), true)};
-    o.units = mw_units_duplicate(&o.legal, mw_units_form(o.legal, true));
     const MwCostModel model = mw_cost_model(&cluster, &local->mesh);
+    Ordered o = {.legal = mw_legalize(arena, local->graph, &model, true)};
+    o.units = mw_units_duplicate(&o.legal, mw_units_form(o.legal, true));
     o.order = mw_order_units(o.legal, o.units);
     if (bucketing)
         mw_order_buckets(o.legal, o.units, &model, bucketing, &o.order);
@@ -257,19 +268,25 @@ START_TEST(what_is_moved_keeps_the_peak)
 }
 END_TEST
 
+static TCase *case_of(Suite *suite, const char *name, void (*setup)(void))
+{
+    TCase *tests = tcase_create(name);
+    suite_add_tcase(suite, tests);
+    tcase_add_unchecked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 60);
+    return tests;
+}
+
 int main(void)
 {
     Suite *suite = suite_create("bucket_order");
-    TCase *tests = tcase_create("split_states"), *apart = tcase_create("split_weights");
-    suite_add_tcase(suite, tests);
-    suite_add_tcase(suite, apart);
-    tcase_add_unchecked_fixture(tests, split_states, teardown);
-    tcase_add_unchecked_fixture(apart, split_weights, teardown);
-    tcase_set_timeout(tests, 60);
-    tcase_set_timeout(apart, 60);
-    tcase_add_test(tests, new_weights_are_gathered_at_once);
-    tcase_add_test(tests, sums_wait_for_each_other_where_there_is_memory);
-    tcase_add_test(apart, collectives_run_beside_kernels);
-    tcase_add_test(apart, what_is_moved_keeps_the_peak);
+    TCase *states = case_of(suite, "split_states", split_states);
+    TCase *weights = case_of(suite, "split_weights", split_weights);
+    TCase *both = case_of(suite, "split_both_dimensions", split_both_dimensions);
+    tcase_add_test(states, new_weights_are_gathered_at_once);
+    tcase_add_test(states, sums_wait_for_each_other_where_there_is_memory);
+    tcase_add_test(weights, collectives_run_beside_kernels);
+    tcase_add_test(weights, what_is_moved_keeps_the_peak);
+    tcase_add_test(both, collectives_run_beside_kernels);
     return run_suite(suite);
 }

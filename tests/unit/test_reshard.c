@@ -43,7 +43,7 @@ static void check_pair(MwArena *arena, Case *c, MwSpec from, MwSpec to)
     ck_assert_int_eq(path.cost, cost);
     Spread spread = spread_scatter(arena, c->mesh, &c->tensor, c->whole, from, &c->random);
     MwSpec at = from;
-    int64_t sum = 0;
+    int64_t sum = 0, local = 0;
     for (int i = 0; i < path.count; i++) {
         const MwReshardStep *step = &path.steps[i];
         ck_assert(mw_spec_equal(step->from, at));
@@ -55,9 +55,13 @@ static void check_pair(MwArena *arena, Case *c, MwSpec from, MwSpec to)
         ck_assert_int_gt(step->cost, 0);
         at = step->to;
         sum += step->cost;
+        local += step->local;
+        ck_assert_int_ge(step->cost, step->local);
     }
     ck_assert(mw_spec_equal(at, to));
     ck_assert_int_eq(sum, path.cost);
+    ck_assert_int_eq(
+        local, mw_reshard_local(table, mw_reshard_index(table, from), mw_reshard_index(table, to)));
     double tolerance = c->combine == MW_COMBINE_LOGSUMEXP ? 1e-12 : 0;
     char a[MW_SPEC_TEXT_BYTES], b[MW_SPEC_TEXT_BYTES];
     ck_assert_msg(spread_error(&spread, to, &c->tensor, c->whole) <= tolerance, "%s to %s",
@@ -123,24 +127,31 @@ START_TEST(no_detour_is_cheaper)
 }
 END_TEST
 
-/* What single steps the search knows, and that it takes the direct one. */
+/* Picoseconds of copying so many bytes. */
+static int64_t copy_ps(const MwCostModel *model, int64_t bytes)
+{
+    const MwWork copy = {.kind = MW_WORK_STREAM, .bytes = 2 * (double)bytes};
+    return bytes ? mw_picoseconds(mw_cost_work_s(model, &copy)) : 0;
+}
+
+/* What single steps the search knows, that it takes the direct one, and what kernels do for it. */
 START_TEST(a_direct_collective_is_taken)
 {
     static const struct {
         const char *from, *to;
         MwOp op;
         int axis, dim, from_dim;
-        int64_t bytes;
+        int64_t bytes, copied;
     } cases[] = {
-        {"[R, R] +P0", "[R, R]", MW_OP_ALL_REDUCE, 0, -1, -1, 1048576},
-        {"[R, S0] +P1", "[R, S0]", MW_OP_ALL_REDUCE, 1, -1, -1, 524288},
-        {"[S0, R] +P1", "[S0, S1]", MW_OP_REDUCE_SCATTER, 1, 1, -1, 524288},
-        {"[S0, R] +P1", "[S01, R]", MW_OP_REDUCE_SCATTER, 1, 0, -1, 524288},
-        {"[S01, R]", "[S0, R]", MW_OP_ALL_GATHER, 1, 0, -1, 524288},
-        {"[R, S0]", "[R, R]", MW_OP_ALL_GATHER, 0, 1, -1, 1048576},
-        {"[S1, R]", "[R, S1]", MW_OP_ALL_TO_ALL, 1, 1, 0, 262144},
-        {"[R, R]", "[S1, R]", MW_OP_SHARD, 1, 0, -1, 1048576},
-        {"[S0, R]", "[S01, R]", MW_OP_SHARD, 1, 0, -1, 524288},
+        {"[R, R] +P0", "[R, R]", MW_OP_ALL_REDUCE, 0, -1, -1, 1048576, 0},
+        {"[R, S0] +P1", "[R, S0]", MW_OP_ALL_REDUCE, 1, -1, -1, 524288, 0},
+        {"[S0, R] +P1", "[S0, S1]", MW_OP_REDUCE_SCATTER, 1, 1, -1, 524288, 524288},
+        {"[S0, R] +P1", "[S01, R]", MW_OP_REDUCE_SCATTER, 1, 0, -1, 524288, 0},
+        {"[S01, R]", "[S0, R]", MW_OP_ALL_GATHER, 1, 0, -1, 524288, 0},
+        {"[R, S0]", "[R, R]", MW_OP_ALL_GATHER, 0, 1, -1, 1048576, 1048576},
+        {"[S1, R]", "[R, S1]", MW_OP_ALL_TO_ALL, 1, 1, 0, 262144, 262144},
+        {"[R, R]", "[S1, R]", MW_OP_SHARD, 1, 0, -1, 1048576, 262144},
+        {"[S0, R]", "[S01, R]", MW_OP_SHARD, 1, 0, -1, 524288, 131072},
     };
     MwMeshShape mesh = {2, {2, 4}};
     MwArena *arena = mw_arena_new();
@@ -160,6 +171,7 @@ START_TEST(a_direct_collective_is_taken)
         ck_assert_int_eq(path.steps[0].dim, cases[i].dim);
         ck_assert_int_eq(path.steps[0].from_dim, cases[i].from_dim);
         ck_assert_int_eq(path.steps[0].bytes, cases[i].bytes);
+        ck_assert_int_eq(path.steps[0].local, copy_ps(&model, cases[i].copied));
     }
     mw_arena_free(&arena);
 }
