@@ -52,6 +52,13 @@ static bool backward_follows(const MwStaging *staging, int stage)
     return stage == staging->stage_count - 1;
 }
 
+int mw_flight_slots(const MwFlight *flight, MwPhase from, MwPhase to, bool moves)
+{
+    const int64_t between = flight->slots[from][to];
+    return (int)mw_min(moves ? mw_max(between + 1, flight->sends_ahead) : between,
+                       flight->micro_batches);
+}
+
 MwFlight mw_staging_flight(const MwStaging *staging, int stage)
 {
     int mesh = mw_staging_mesh(staging, stage), chunk = stage / staging->mesh_count;
@@ -60,7 +67,8 @@ MwFlight mw_staging_flight(const MwStaging *staging, int stage)
                        .shares_update = chunks > 1,
                        .is_sequential =
                            chunks == 1 && is_sequential(&staging->schedule->meshes[mesh]),
-                       .backward_follows = backward_follows(staging, stage)};
+                       .backward_follows = backward_follows(staging, stage),
+                       .sends_ahead = staging->schedule->sends_ahead};
     for (int from = 0; from < MW_PHASE_COUNT; from++)
         for (int to = 0; to < MW_PHASE_COUNT; to++) {
             bool waits =

@@ -122,7 +122,12 @@ typedef struct {
     bool backward_follows;
     /* [from][to] slots of a value that is made in phase `from` and last used in phase `to`. */
     int slots[MW_PHASE_COUNT][MW_PHASE_COUNT];
+    int sends_ahead; /* the fewest slots of a value that is sent or received */
 } MwFlight;
+
+/* The slots of a value that spans tasks of the micro-batches; `moves`: it is sent or received, and
+ * needs one more while it does. */
+int mw_flight_slots(const MwFlight *flight, MwPhase from, MwPhase to, bool moves);
 
 /* The flight of one stage, from the order of the tasks of its mesh. */
 MwFlight mw_staging_flight(const MwStaging *staging, int stage);

@@ -23,11 +23,17 @@ MwPipelineSchedule *mw_pipeline_schedule_timed(MwArena *arena, MwPipelineKind ki
     MW_ASSERT(meshes >= 1 && micro_batches >= 1 && chunks >= 1);
     MW_ASSERT(chunks <= mw_pipeline_most_chunks(kind));
     MW_ASSERT(micro_batches <= INT_MAX / MW_TASK_KIND_COUNT / chunks / meshes);
-    const MwPipelineSchedule sizes = {kind, meshes, micro_batches, chunks, NULL};
+    const MwPipelineSchedule sizes = {.kind = kind,
+                                      .mesh_count = meshes,
+                                      .micro_batches = micro_batches,
+                                      .chunks = chunks,
+                                      .sends_ahead = MW_SENDS_AHEAD};
     MwPipelineSchedule *schedule = mw_schedule_new_like(arena, &sizes);
     generators[kind].order(schedule, times);
     for (int i = 0; i < meshes; i++)
         MW_ASSERT(schedule->meshes[i].task_count == mw_pipeline_mesh_tasks(schedule, i));
+    if (mw_pipeline_info(kind)->timed)
+        schedule->sends_ahead = mw_schedule_sends_ahead(schedule);
     return schedule;
 }
 

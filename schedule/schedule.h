@@ -93,6 +93,9 @@ typedef struct {
     int mesh_count, micro_batches;
     int chunks;             /* the most of a mesh */
     MwMeshSchedule *meshes; /* [mesh_count] */
+    /* how many results a stage must be able to send that the next has not received, so that no
+     * mesh waits for ever */
+    int sends_ahead;
 } MwPipelineSchedule;
 
 /* ---- Placement, of schedules of kind `kind` on `meshes` meshes with `chunks` chunks ---- */

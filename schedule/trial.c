@@ -19,6 +19,7 @@ MwPipelineSchedule *mw_schedule_new_like(MwArena *arena, const MwPipelineSchedul
 
 typedef struct {
     const MwPipelineSchedule *schedule;
+    int sends_ahead;
     int *next;       /* [meshes] the task that a mesh is at */
     bool *has_begun; /* [meshes] that task has what it needs */
     /* [stages] forwards and backwards that have begun, and that have ended */
@@ -44,7 +45,7 @@ static bool may_send(const Walk *walk, MwTask task, int stage)
 {
     const int to = is_forward(task) ? stage + 1 : stage - 1;
     return task.kind == MW_TASK_WEIGHT || to < 0 || to == mw_pipeline_stage_count(walk->schedule) ||
-           walk->begun[is_forward(task)][to] + MW_SENDS_AHEAD > task.micro_batch;
+           walk->begun[is_forward(task)][to] + walk->sends_ahead > task.micro_batch;
 }
 
 /* Runs tasks of a mesh as far as they can; true if any has begun or ended. */
@@ -70,10 +71,11 @@ static bool run_mesh(Walk *walk, int mesh)
     return moved;
 }
 
-bool mw_schedule_runs(MwArena *arena, const MwPipelineSchedule *schedule)
+bool mw_schedule_runs(MwArena *arena, const MwPipelineSchedule *schedule, int sends_ahead)
 {
     const int stages = mw_pipeline_stage_count(schedule);
     Walk walk = {.schedule = schedule,
+                 .sends_ahead = sends_ahead,
                  .next = MW_NEW(arena, int, schedule->mesh_count),
                  .has_begun = MW_NEW(arena, bool, schedule->mesh_count)};
     for (int k = 0; k < 2; k++) {
@@ -89,6 +91,18 @@ bool mw_schedule_runs(MwArena *arena, const MwPipelineSchedule *schedule)
         if (walk.next[i] < schedule->meshes[i].task_count)
             return false;
     return true;
+}
+
+int mw_schedule_sends_ahead(const MwPipelineSchedule *schedule)
+{
+    int ahead = MW_SENDS_AHEAD;
+    for (bool runs = false; !runs; ahead += !runs) {
+        MwArena *scratch = mw_arena_new();
+        runs = mw_schedule_runs(scratch, schedule, ahead);
+        mw_arena_free(&scratch);
+        MW_ASSERT(runs || ahead < schedule->micro_batches);
+    }
+    return ahead;
 }
 
 /* ---- The best order ---- */

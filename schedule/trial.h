@@ -5,16 +5,18 @@
 
 #include "schedule/timeline.h"
 
-/* The fewest slots of a value that is sent (passes/sharding/liveness.h): more are kept where it
- * waits for other tasks, too. */
+/* The fewest results that a stage can send ahead: while one is on its way, the next is made. */
 enum { MW_SENDS_AHEAD = 2 };
 
 /* A schedule of the same sizes without tasks, with room for them. */
 MwPipelineSchedule *mw_schedule_new_like(MwArena *arena, const MwPipelineSchedule *schedule);
 
-/* Whether all tasks run where a stage can send no more than MW_SENDS_AHEAD results that the next
- * has not received: before it writes another, it waits. A task receives as it begins. */
-bool mw_schedule_runs(MwArena *arena, const MwPipelineSchedule *schedule);
+/* Whether all tasks run where a stage can send no more than `sends_ahead` results that the next has
+ * not received: before it writes another, it waits. A task receives as it begins. */
+bool mw_schedule_runs(MwArena *arena, const MwPipelineSchedule *schedule, int sends_ahead);
+
+/* The fewest, from MW_SENDS_AHEAD on, with which all tasks run. */
+int mw_schedule_sends_ahead(const MwPipelineSchedule *schedule);
 
 /* Gives `schedule` the order of tasks of `other`, which is of the same sizes, if that costs less
  * than `least`, which is then its cost. Where both cost the same, the total decides. */

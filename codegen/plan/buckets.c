@@ -3,6 +3,7 @@
 
 #include "codegen/plan/bucket_cut.h"
 #include "codegen/plan/bucket_items.h"
+#include "codegen/plan/messages.h"
 #include "codegen/plan/unit_times.h"
 #include "codegen/tuning.h"
 
@@ -36,7 +37,8 @@ typedef struct {
     MwPhase phase;
     const MwBucketing *bucketing;
     MwBucketItems found;
-    int *sorted; /* [items] in the order of the cut */
+    MwMessages messages; /* of the update */
+    int *sorted;         /* [items] in the order of the cut */
     MW_VEC(Atom) atoms;
     double *key_bytes; /* [atoms + 1][keys] of the atoms before */
     double most_bytes; /* of all calls of a bucket with several atoms */
@@ -210,7 +212,9 @@ static void cut_items(Placer *p)
 
 /* A bucket that may get more. */
 typedef struct {
-    int depth; /* the number of such collectives before each of its own */
+    int depth;    /* the number of such collectives before each of its own */
+    int waits;    /* and of messages, one after another */
+    bool is_sent; /* another mesh waits for what its own give */
     int key, bucket;
     double bytes;
 } Late;
@@ -232,49 +236,46 @@ static bool may_join(const Placer *p, const Late *late, double bytes)
                late_s(p, late->key, late->bytes) + late_s(p, late->key, bytes);
 }
 
-/* Adds a collective to a bucket, or to a new one. */
-static void join(Placer *p, Lates *lates, int depth, int unit)
+static bool is_like(const Late *a, const Late *b)
+{
+    return a->depth == b->depth && a->waits == b->waits && a->is_sent == b->is_sent;
+}
+
+/* Adds a collective to a bucket that is like `as`, or to a new one. */
+static void join(Placer *p, Lates *lates, const Late *as, int unit)
 {
     const int key = mw_bucket_find_key(p->arena, &p->found, p->legal, p->units, unit);
     const double bytes = mw_bucket_call_bytes(p->legal, p->units, unit);
     int i = 0;
-    while (i < lates->count && (lates->at[i].depth != depth || lates->at[i].key != key ||
+    while (i < lates->count && (!is_like(&lates->at[i], as) || lates->at[i].key != key ||
                                 !may_join(p, &lates->at[i], bytes)))
         i++;
     if (i == lates->count) {
-        mw_vec_push(p->arena, lates, ((Late){depth, key, p->buckets.count, 0}));
+        mw_vec_push(p->arena, lates, *as);
+        lates->at[i].key = key;
+        lates->at[i].bucket = p->buckets.count;
         (void)mw_vec_add(p->arena, &p->buckets);
     }
     lates->at[i].bytes += bytes;
     add_unit(p, lates->at[i].bucket, 0, key, unit);
 }
 
-/* The most collectives of this kind that one before a unit has before it, itself counted. */
-static int depth_of(const Placer *p, const int *depth, int u)
-{
-    const MwUnit *unit = &p->units->units.at[u];
-    int most = 0;
-    for (int i = 0; i < unit->nodes.count; i++) {
-        const MwNode *node = mw_legal_at(p->legal, unit->nodes.at[i]);
-        for (int k = 0; k < node->operand_count; k++) {
-            const int maker = mw_operand_maker(p->legal, p->units, node, k);
-            if (maker >= 0 && maker != u)
-                most = (int)mw_max(most, depth[maker]);
-        }
-    }
-    return most;
-}
-
-/* Buckets of the collectives that have as many before them. */
+/* Buckets of the collectives that have as many before them. What is sent waits for no others, and
+ * what waits for no message not for what does. */
 static void join_late(Placer *p)
 {
     Lates lates = {0};
     int *depth = MW_NEW(p->arena, int, p->units->units.count);
     for (int at = p->order->begin[p->phase]; at < p->order->begin[p->phase + 1]; at++) {
         const int unit = p->order->unit[at];
-        depth[unit] = depth_of(p, depth, unit);
-        if (p->found.item_of[unit] < 0 && mw_unit_may_join(p->legal, p->units, p->model, unit))
-            join(p, &lates, depth[unit]++, unit);
+        depth[unit] = mw_most_read(p->legal, p->units, depth, unit);
+        const Late as = {.depth = depth[unit],
+                         .waits = p->messages.waits[unit],
+                         .is_sent = p->messages.is_sent[unit]};
+        if (p->found.item_of[unit] >= 0 || !mw_unit_may_join(p->legal, p->units, p->model, unit))
+            continue;
+        join(p, &lates, &as, unit);
+        depth[unit]++;
     }
 }
 
@@ -343,9 +344,10 @@ static void place(Placer *p, int unit)
 static void place_all(Placer *p)
 {
     const int begin = p->order->begin[p->phase], end = p->order->begin[p->phase + 1];
+    const int32_t *unit = is_small(p) ? p->order->unit + begin : p->messages.unit;
     p->placed = MW_NEW(p->arena, int32_t, end - begin);
-    for (int at = begin; at < end; at++)
-        place(p, p->order->unit[at]);
+    for (int at = 0; at < end - begin; at++)
+        place(p, unit[at]);
     MW_ASSERT(p->placed_count == end - begin);
     memcpy(p->order->unit + begin, p->placed, sizeof *p->placed * (size_t)(end - begin));
 }
@@ -361,8 +363,10 @@ static void order_phase(MwArena *arena, Placer *p)
     memset(p->bucket_of, -1, sizeof(int32_t) * (size_t)units);
     if (p->found.items.count && (!has_gathers(p) || p->bucketing->gathers_ahead))
         cut_items(p);
-    if (p->phase == MW_PHASE_UPDATE)
+    if (p->phase == MW_PHASE_UPDATE) {
+        p->messages = mw_messages(arena, p->legal, p->units, p->order, p->phase);
         join_late(p);
+    }
     place_all(p);
 }
 

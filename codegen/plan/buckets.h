@@ -14,7 +14,10 @@
  *     casts, are cut so that the program waits for them least. At most MW_TUNED_BUCKET_MB are
  *     gathered in one bucket, since all of it takes memory before the first of it is used.
  *   - Other collectives of the update, such as those that gather new weights, are done together
- *     where they have as many collectives before them.
+ *     where they have as many collectives and messages before them. What another mesh waits for is
+ *     done apart.
+ *
+ * Where there is memory for it, what of the update waits for messages comes last (messages.h).
  *
  * Time grows with the units, and with the cube of the items that are cut (bucket_cut.h), of which
  * neighbours are joined beforehand until they are MW_BUCKET_ITEMS. */

@@ -67,8 +67,7 @@ static bool spans_tasks(const Storage *s, MwValueId root, int *slots)
         return false;
     const bool is_same = live->is_invariant[root.index] && !live->is_moving[root.index];
     if (to != MW_PHASE_UPDATE && !is_same)
-        *slots = (int)mw_min(live->flight->slots[from][to] + live->is_moving[root.index],
-                             live->flight->micro_batches);
+        *slots = mw_flight_slots(live->flight, from, to, live->is_moving[root.index]);
     return true;
 }
 

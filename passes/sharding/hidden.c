@@ -13,6 +13,13 @@
  * 21.9 s instead of 16.9 s. */
 static const double LARGEST_SHARE = 1.0 / 64;
 
+/* Part of a collective that counts however much is computed beside it: those that wait for each
+ * other come late, and of equal plans the one with fewer is better. With 0 sums of small gradients
+ * are as cheap in each micro-batch as once a step, GPT-2 XL on 32 V100 (batch 256, f16) has a step
+ * of 1.88 s instead of 1.86 s, and Gemma 2 9B on 16 A100 (batch 64) one of 12.5 s instead of
+ * 12.4 s. */
+static const double LEAST_SEEN = 0.2;
+
 /* What a layer does in a phase, in one micro-batch. */
 typedef struct {
     double compute_s;      /* divided evenly over the devices */
@@ -193,5 +200,5 @@ const double *const *mw_hidden_beside_s(MwArena *arena, const MwGraph *graph,
 
 double mw_exposed_s(double collective_s, double beside_s, double share)
 {
-    return fmax(share * collective_s, collective_s - beside_s);
+    return fmax(fmax(share, LEAST_SEEN) * collective_s, collective_s - beside_s);
 }

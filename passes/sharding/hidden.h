@@ -37,7 +37,8 @@ const double *const *mw_hidden_beside_s(MwArena *arena, const MwGraph *graph,
 
 /* How much longer a step takes for `collective_s` seconds of a collective beside `beside_s` seconds
  * of computing. `share` is what a collective takes of a device: kernels run at 1 - share of their
- * rate meanwhile, and once they have ended the collective goes on alone. */
+ * rate meanwhile, and once they have ended the collective goes on alone. A fifth of it counts at
+ * least. */
 double mw_exposed_s(double collective_s, double beside_s, double share);
 
 #endif

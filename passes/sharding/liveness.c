@@ -4,7 +4,7 @@
  * storage of its own, and what they take may end with them.
  *
  * A value spans tasks by the rules of codegen/plan/storage.c: it is made in a task of one kind
- * and last used in one of another, or it is sent or received, which takes one more slot.
+ * and last used in one of another, or it is sent or received, which takes more slots.
  *
  * A value counts as fused if an element-wise operator makes it and a single node uses it, once,
  * in the same phase and loop, in a kernel of the kind that element-wise work is fused into. */
@@ -193,7 +193,7 @@ static void set_slots(const LivenessWalk *walk, int value)
     int slots = 1;
     const bool is_same = walk->is_invariant[value] && !moves;
     if (waits && from != MW_PHASE_UPDATE && to != MW_PHASE_UPDATE && !is_same)
-        slots = (int)mw_min(flight->slots[from][to] + moves, flight->micro_batches);
+        slots = mw_flight_slots(flight, from, to, moves);
     life->copy_slots = waits && life->storage == MW_STORE_VIEW ? slots : 0;
     life->spans_tasks = waits && life->storage == MW_STORE_OWN;
     if (!life->spans_tasks)

@@ -2,7 +2,8 @@
 /* The order of units of a GPT on 2x4 devices. Where they split the states of its large weights both
  * ways, gradients are summed, and new weights gathered, in two steps each. Where they split weights
  * and gradients too, weights are gathered before each use, and gradients summed up in each
- * micro-batch. */
+ * micro-batch. Where it is cut into two stages, these exchange gradients of the weight that both
+ * have, and whether all gradients are finite. */
 #include "codegen/fuse/duplicate.h"
 #include "codegen/fuse/fusion.h"
 #include "codegen/legal/legalize.h"
@@ -26,7 +27,7 @@ static MwCompilation compilation;
 static MwCluster cluster;
 
 /* Runs the passes, once for all tests of a case. */
-static void plan_pinned(const char *const pins[], int pin_count)
+static void plan_with(const char *mesh, MwType precision, MwCompileOptions options)
 {
     const MwDefine defines[] = {{"layers", "4"},   {"batch", "16"},  {"seq", "1024"},
                                 {"width", "2048"}, {"vocab", "256"}, {"heads", "16"}};
@@ -34,23 +35,34 @@ static void plan_pinned(const char *const pins[], int pin_count)
     cluster = test_cluster(8);
     cluster.backend = "cuda";
     cluster.device.memory_bytes = INT64_C(80) << 30;
-    compilation = (MwCompilation){.arena = arena,
-                                  .cluster = &cluster,
-                                  .options = {.stages = 1,
-                                              .micro_batches = 2,
-                                              .remat = MW_REMAT_NONE,
-                                              .solve_time_s = 5,
-                                              .pins = pins,
-                                              .pin_count = pin_count}};
-    ck_assert(mw_mesh_parse("2x4", &compilation.options.mesh));
+    compilation = (MwCompilation){.arena = arena, .cluster = &cluster, .options = options};
+    compilation.options.remat = MW_REMAT_NONE;
+    compilation.options.solve_time_s = 5;
+    ck_assert(mw_mesh_parse(mesh, &compilation.options.mesh));
     MwDiags *diags = mw_diags_new(arena);
     compilation.graph =
         mw_graph_load(arena, mw_interner_new(arena), SOURCE_ROOT "/models/gpt.graph", defines,
                       MW_COUNT(defines), diags);
     ck_assert_msg(compilation.graph, "%s", diags_text(arena, diags));
-    mw_graph_set_precision(compilation.graph, MW_BF16);
+    mw_graph_set_precision(compilation.graph, precision);
     const MwPipelineOptions pipeline = {.stop_after = MW_PASS_COUNT, .dump_after = MW_PASS_COUNT};
     ck_assert_msg(mw_pipeline_run(&compilation, &pipeline, diags), "%s", diags_text(arena, diags));
+}
+
+static void plan_pinned(const char *const pins[], int pin_count)
+{
+    plan_with(
+        "2x4", MW_BF16,
+        (MwCompileOptions){.stages = 1, .micro_batches = 2, .pins = pins, .pin_count = pin_count});
+}
+
+static void two_stages(void)
+{
+    static const char *const pins[] = {"x=[S01, R, R]", "layers.*.x=[S01, R, R]",
+                                       "layers.*.mlp.w1.m=[S1, S0]", "wte.m=[S1, S0]"};
+    plan_with("2x2", MW_F16,
+              (MwCompileOptions){
+                  .stages = 2, .micro_batches = 4, .pins = pins, .pin_count = MW_COUNT(pins)});
 }
 
 static void split_states(void)
@@ -95,9 +107,9 @@ typedef struct {
     MwOrder order;
 } Ordered;
 
-static Ordered order_with(const MwBucketing *bucketing)
+static Ordered order_stage(int stage, const MwBucketing *bucketing)
 {
-    const MwLocalGraph *local = compilation.stages[0].local;
+    const MwLocalGraph *local = compilation.stages[stage].local;
     const MwCostModel model = mw_cost_model(&cluster, &local->mesh);
     Ordered o = {.legal = mw_legalize(arena, local->graph, &model, true)};
     o.units = mw_units_duplicate(&o.legal, mw_units_form(o.legal, true));
@@ -105,6 +117,11 @@ static Ordered order_with(const MwBucketing *bucketing)
     if (bucketing)
         mw_order_buckets(o.legal, o.units, &model, bucketing, &o.order);
     return o;
+}
+
+static Ordered order_with(const MwBucketing *bucketing)
+{
+    return order_stage(0, bucketing);
 }
 
 /* The most bytes of values that the update makes and that are live at once, new weights, which lie
@@ -268,6 +285,67 @@ START_TEST(what_is_moved_keeps_the_peak)
 }
 END_TEST
 
+/* ---- Messages of the update ---- */
+
+/* Whether a unit reads what any of the units marked makes. */
+static bool reads_any(const Ordered *o, int unit, const bool *marked)
+{
+    for (int i = 0; i < o->units->units.at[unit].nodes.count; i++) {
+        const MwNode *node = mw_legal_at(o->legal, o->units->units.at[unit].nodes.at[i]);
+        for (int k = 0; k < node->operand_count; k++) {
+            const int maker = mw_operand_maker(o->legal, o->units, node, k);
+            if (maker >= 0 && maker != unit && marked[maker])
+                return true;
+        }
+    }
+    return false;
+}
+
+/* What waits for a message comes behind all that does not, in both stages. */
+START_TEST(messages_are_waited_for_last)
+{
+    const Ordered o = order_stage(_i, &(MwBucketing){.gathers_ahead = true, .sums_first = true});
+    bool *waits = MW_NEW(arena, bool, o.units->units.count);
+    int first = -1, late = 0;
+    for (int p = o.order.begin[MW_PHASE_UPDATE]; p < o.order.count; p++) {
+        const int unit = o.order.unit[p];
+        waits[unit] = mw_unit_first_node(o.legal, o.units, unit)->op == MW_OP_RECEIVE ||
+                      reads_any(&o, unit, waits);
+        first = waits[unit] && first < 0 ? p : first;
+        late += first >= 0 && !waits[unit];
+    }
+    ck_assert_int_ge(first, 0);
+    ck_assert_int_eq(late, 0);
+}
+END_TEST
+
+/* How many large sums a stage sends. None of them is done together with others. */
+static int sums_sent(int stage)
+{
+    const Ordered o = order_stage(stage, &(MwBucketing){.gathers_ahead = true, .sums_first = true});
+    int sent = 0;
+    for (int p = o.order.begin[MW_PHASE_UPDATE]; p < o.order.count; p++) {
+        const MwNode *node = mw_unit_first_node(o.legal, o.units, o.order.unit[p]);
+        const int maker = node->op == MW_OP_SEND ? mw_operand_maker(o.legal, o.units, node, 0) : -1;
+        const bool is_large =
+            maker >= 0 && mw_tensor_elements(mw_legal_operand_tensor(o.legal, node, 0)) > WIDTH;
+        if (!is_large || !is_collective(&o, maker))
+            continue;
+        sent++;
+        for (int q = o.order.begin[MW_PHASE_UPDATE]; q < o.order.count; q++)
+            ck_assert(o.order.unit[q] == maker ||
+                      o.order.position[o.order.unit[q]] != o.order.position[maker]);
+    }
+    return sent;
+}
+
+/* The other stage does not wait for sums that it has no use for. */
+START_TEST(what_is_sent_is_summed_alone)
+{
+    ck_assert_int_ge(sums_sent(0) + sums_sent(1), 1);
+}
+END_TEST
+
 static TCase *case_of(Suite *suite, const char *name, void (*setup)(void))
 {
     TCase *tests = tcase_create(name);
@@ -283,10 +361,13 @@ int main(void)
     TCase *states = case_of(suite, "split_states", split_states);
     TCase *weights = case_of(suite, "split_weights", split_weights);
     TCase *both = case_of(suite, "split_both_dimensions", split_both_dimensions);
+    TCase *stages = case_of(suite, "two_stages", two_stages);
     tcase_add_test(states, new_weights_are_gathered_at_once);
     tcase_add_test(states, sums_wait_for_each_other_where_there_is_memory);
     tcase_add_test(weights, collectives_run_beside_kernels);
     tcase_add_test(weights, what_is_moved_keeps_the_peak);
     tcase_add_test(both, collectives_run_beside_kernels);
+    tcase_add_loop_test(stages, messages_are_waited_for_last, 0, 2);
+    tcase_add_test(stages, what_is_sent_is_summed_alone);
     return run_suite(suite);
 }

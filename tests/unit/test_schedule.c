@@ -585,6 +585,41 @@ static double most_memory(const MwPipelineSchedule *schedule, const MwStageTimes
     return most;
 }
 
+/* A timed schedule says how many results its stages must be able to send ahead, and needs no fewer:
+ * with as many no mesh waits for ever for room to send. Some of the best orders need more than
+ * two. */
+START_TEST(timed_schedules_run_with_the_room_to_send_that_they_state)
+{
+    static const MwPipelineKind timed[] = {MW_PIPELINE_ZB_1P, MW_PIPELINE_ZB_2P, MW_PIPELINE_V_HALF,
+                                           MW_PIPELINE_V_MIN};
+    MwDraws draws = {.seed = 3};
+    int more = 0;
+    for (int round = 0; round < 200; round++) {
+        MwArena *arena = mw_arena_new();
+        const MwPipelineKind kind = timed[mw_draw_below(&draws, MW_COUNT(timed))];
+        const int p = 1 + mw_draw_below(&draws, MAX_MESHES), m = 1 + mw_draw_below(&draws, 24);
+        const int chunks = mw_pipeline_most_chunks(kind) > 1 ? 2 : 1;
+        MwStageTimes *times = MW_NEW(arena, MwStageTimes, p * chunks);
+        for (int s = 0; s < p * chunks; s++) {
+            times[s] = (MwStageTimes){
+                .to_next = mw_draw_below(&draws, 5),
+                .to_previous = mw_draw_below(&draws, 5),
+                .memory = {.saved = mw_draw_below(&draws, 9), .late = mw_draw_below(&draws, 9)}};
+            for (int task = 0; task < MW_TASK_KIND_COUNT; task++)
+                times[s].task[task] = mw_draw_below(&draws, 9);
+        }
+        const MwPipelineSchedule *schedule =
+            mw_pipeline_schedule_timed(arena, kind, p, m, chunks, times);
+        const int ahead = schedule->sends_ahead;
+        ck_assert(mw_schedule_runs(arena, schedule, ahead));
+        ck_assert(ahead == MW_SENDS_AHEAD || !mw_schedule_runs(arena, schedule, ahead - 1));
+        more += ahead > MW_SENDS_AHEAD;
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(more, 0);
+}
+END_TEST
+
 static const MwPipelineKind lean[] = {MW_PIPELINE_V_HALF, MW_PIPELINE_V_MIN};
 
 /* Random times and memory of unequal stages, and of unequal F, B and W: never longer than the
@@ -614,7 +649,7 @@ START_TEST(v_half_and_v_min_keep_their_memory_for_any_times)
             MwDiags *diags = mw_diags_new(arena);
             mw_pipeline_schedule_check(arena, schedule, diags);
             assert_none(arena, diags, schedule);
-            ck_assert(mw_schedule_runs(arena, schedule));
+            ck_assert_int_eq(schedule->sends_ahead, MW_SENDS_AHEAD);
             ck_assert_double_le(mw_timeline_new(arena, schedule, times)->cost,
                                 mw_timeline_new(arena, published, times)->cost);
             ck_assert_double_le(most_memory(schedule, times),
@@ -900,6 +935,7 @@ int main(void)
     tcase_add_test(tests, dual_pipe_v_is_as_published);
     tcase_add_test(tests, published_profiles_give_the_published_bubbles);
     tcase_add_test(tests, automatic_schedules_keep_their_limits);
+    tcase_add_test(tests, timed_schedules_run_with_the_room_to_send_that_they_state);
     tcase_add_test(tests, v_half_and_v_min_keep_their_memory_for_any_times);
     tcase_add_test(tests, v_half_and_v_min_adapt_to_times);
     tcase_add_test(tests, stages_may_take_different_times);
