@@ -274,6 +274,18 @@ START_TEST(collectives_run_beside_kernels)
 }
 END_TEST
 
+/* All but both sums of the last matrix, and the second one of that before. */
+START_TEST(sums_along_two_axes_run_beside_kernels)
+{
+    const Ordered plain = order_apart(0), apart = order_apart(INFINITY);
+    int sums;
+    ck_assert_int_eq(count_hidden(&plain, MW_PHASE_BACKWARD, MW_OP_REDUCE_SCATTER, &sums), 0);
+    ck_assert_int_ge(sums, 2 * LARGE);
+    ck_assert_int_ge(count_hidden(&apart, MW_PHASE_BACKWARD, MW_OP_REDUCE_SCATTER, &sums),
+                     sums - 3);
+}
+END_TEST
+
 /* Nothing is moved that would need more than a share of what is live at most. */
 START_TEST(what_is_moved_keeps_the_peak)
 {
@@ -366,7 +378,7 @@ int main(void)
     tcase_add_test(states, sums_wait_for_each_other_where_there_is_memory);
     tcase_add_test(weights, collectives_run_beside_kernels);
     tcase_add_test(weights, what_is_moved_keeps_the_peak);
-    tcase_add_test(both, collectives_run_beside_kernels);
+    tcase_add_test(both, sums_along_two_axes_run_beside_kernels);
     tcase_add_loop_test(stages, messages_are_waited_for_last, 0, 2);
     tcase_add_test(stages, what_is_sent_is_summed_alone);
     return run_suite(suite);
