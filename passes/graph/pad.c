@@ -24,6 +24,7 @@
  * images, unless what devices divide without padding is beside them everywhere. */
 #include "passes/graph/pad_sizes.h"
 
+#include "base/divisors.h"
 #include "ir/build.h"
 #include "ir/rewrite.h"
 #include "passes/graph/micro_state.h"
@@ -44,6 +45,7 @@ typedef struct {
 /* The devices among which a size may be divided, and those of a node. */
 typedef struct {
     int all, of_node;
+    MwDivisors ways; /* in which all may divide a size */
 } PadDevices;
 
 /* What padding is for a log-sum-exp: less than any element, and finite, so that a device of nothing
@@ -60,12 +62,11 @@ static const MwGraph *from_of(const Pad *p)
 /* How many blocks a size of so many is padded to; as many: it is not padded. */
 static int64_t padded_blocks(int64_t blocks, const PadDevices *among, double most)
 {
-    const int devices = among->all;
-    if (mw_common_divisor(blocks, devices) % among->of_node == 0)
+    if (mw_common_divisor(blocks, among->all) % among->of_node == 0)
         most = fmin(most, MW_TUNED_STAGE_GAP);
-    for (int ways = devices; ways > 1; ways--) {
-        const int64_t padded = mw_ceil_div(blocks, ways) * ways;
-        if (devices % ways == 0 && (double)padded <= (double)blocks * (1 + most))
+    for (int i = among->ways.count - 1; i > 0; i--) {
+        const int64_t padded = mw_round_up(blocks, among->ways.at[i]);
+        if ((double)padded <= (double)blocks * (1 + most))
             return padded;
     }
     return blocks;
@@ -549,10 +550,12 @@ static PadDevices divided_among(const MwCompilation *compilation)
 {
     const MwMeshShape *mesh = &compilation->options.mesh;
     if (!compilation->cluster)
-        return (PadDevices){1, 1};
-    return (PadDevices){mesh->axis_count ? mw_mesh_devices(mesh)
-                                         : mw_cluster_devices(compilation->cluster),
-                        compilation->cluster->devices_per_node};
+        return (PadDevices){.all = 1, .of_node = 1};
+    const int all =
+        mesh->axis_count ? mw_mesh_devices(mesh) : mw_cluster_devices(compilation->cluster);
+    return (PadDevices){.all = all,
+                        .of_node = compilation->cluster->devices_per_node,
+                        .ways = mw_divisors(compilation->arena, all)};
 }
 
 bool mw_pass_pad(MwCompilation *compilation, MwDiags *diags)

@@ -3,6 +3,7 @@
  * Out: models cut into micro-batches (model.h), each made on request. */
 #include "passes/stages/batching.h"
 
+#include "base/divisors.h"
 #include "passes/graph/layers.h"
 
 #include <limits.h>
@@ -41,9 +42,9 @@ MwStageBatchings mw_stage_batchings(const MwCompilation *compilation)
         mw_layer_fold(compilation->arena, compilation->graph, mw_layer_count(compilation->graph));
     if (wanted > 0)
         add_batching(compilation->arena, &list, fold, wanted, batch);
-    for (int64_t count = 1; count <= mw_min(batch, INT_MAX) && wanted == 0; count++)
-        if (batch % count == 0)
-            add_batching(compilation->arena, &list, fold, (int)count, batch);
+    const MwDivisors counts = mw_divisors(compilation->arena, batch);
+    for (int i = 0; i < counts.count && counts.at[i] <= INT_MAX && wanted == 0; i++)
+        add_batching(compilation->arena, &list, fold, (int)counts.at[i], batch);
     return list;
 }
 

@@ -319,6 +319,23 @@ static bool set_equal(ChoiceSearch *c, int meshes)
     return true;
 }
 
+/* Whether there may be a cut: its stages can still be solved, or are known. Only asked where no
+ * layout need be found, and what is left out is of no interest. Takes the square of the layers. */
+static bool may_have_cut(ChoiceSearch *c)
+{
+    const int layers = c->query->model->layer_count, longest = layers - c->stages + 1;
+    if (!c->query->is_optional || c->query->below_s <= 0 || isinf(c->query->below_s) ||
+        !is_spent(c))
+        return true;
+    bool *is_reached = MW_NEW(c->arena, bool, layers + 1);
+    is_reached[0] = true;
+    for (int begin = 0; begin < layers; begin++)
+        for (int end = begin + 1; is_reached[begin] && end <= mw_min(layers, begin + longest);
+             end++)
+            is_reached[end] = is_reached[end] || is_known(c, begin, end, c->submesh);
+    return is_reached[layers];
+}
+
 /* Chunks of a mesh share a logical mesh, so that the problem is solved for each. */
 static void solve_chunked(ChoiceSearch *c)
 {
@@ -339,7 +356,7 @@ static void solve_equal(ChoiceSearch *c)
     const int wanted = c->query->meshes;
     int most = (int)mw_min(c->size.nodes * c->size.devices_per_node, c->query->model->layer_count);
     for (int meshes = most; meshes >= 2; meshes--)
-        if ((wanted == 0 || wanted == meshes) && set_equal(c, meshes))
+        if ((wanted == 0 || wanted == meshes) && set_equal(c, meshes) && may_have_cut(c))
             solve(c);
 }
 
@@ -394,7 +411,7 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
     if (mw_cluster_devices(cluster) == 1)
         return c.best;
     if (query->chunks > 1) {
-        if (!set_equal(&c, query->meshes))
+        if (!set_equal(&c, query->meshes) || !may_have_cut(&c))
             return c.best;
         if (mw_pipeline_info(query->kind)->placement == MW_PLACE_VEE)
             return mw_stage_choice_vee(arena, query, c.unit);

@@ -393,10 +393,14 @@ static void **answer_of(MwStageCosts *costs, const MwStageCostQuery *cost_query)
     return query_slot(costs, costs->arena, &costs->answers, cost_query);
 }
 
-static void **mark_of(MwStageCosts *costs, const MwStageCostQuery *cost_query)
+static MwStageAnswered *answered_of(MwStageCosts *costs, const MwStageCostQuery *cost_query)
 {
-    return query_slot(costs, costs->samples.solved->arena, &costs->samples.solved->answered,
-                      cost_query);
+    MwStageSolved *solved = costs->samples.solved;
+    void **at = query_slot(costs, solved->arena, &solved->answered, cost_query);
+    if (!*at)
+        *at = mw_arena_dup(solved->arena, &(MwStageAnswered){.asked_at = -1},
+                           sizeof(MwStageAnswered));
+    return *at;
 }
 
 /* Whether the samples are solved that request_leaner requests. */
@@ -433,13 +437,14 @@ static bool is_solved(MwStageCosts *costs, MwArena *scratch, const MwStageCostQu
 
 bool mw_stage_costs_is_known(MwStageCosts *costs, const MwStageCostQuery *cost_query)
 {
-    void **mark = mark_of(costs, cost_query);
-    if (!*mark) {
+    MwStageAnswered *answered = answered_of(costs, cost_query);
+    if (!answered->is_solved && answered->asked_at != costs->samples.solved->effort) {
         MwArena *scratch = mw_arena_new();
-        *mark = is_solved(costs, scratch, cost_query) ? costs->samples.solved : NULL;
+        answered->is_solved = is_solved(costs, scratch, cost_query);
+        answered->asked_at = costs->samples.solved->effort;
         mw_arena_free(&scratch);
     }
-    return *mark != NULL;
+    return answered->is_solved;
 }
 
 /* Answers queries that were not asked before. */
@@ -461,7 +466,7 @@ static void answer(MwStageCosts *costs, const MwStageCostQuery *const *cost_quer
         MwStageCostList *list = MW_NEW(costs->arena, MwStageCostList, 1);
         *list = list_candidates(costs, &search[i]);
         *answer_of(costs, cost_queries[i]) = list;
-        *mark_of(costs, cost_queries[i]) = costs->samples.solved;
+        answered_of(costs, cost_queries[i])->is_solved = true;
     }
 }
 

@@ -15,14 +15,19 @@
 /* What the last search found (trials.c). */
 typedef struct MwStageFound MwStageFound;
 
+/* Whether all samples of a query are solved. */
+typedef struct {
+    bool is_solved;
+    int64_t asked_at; /* the effort when they were not; -1: not asked yet */
+} MwStageAnswered;
+
 /* With one number of micro-batches. */
 typedef struct {
     MwArena *arena;
-    MwKeyMap samples; /* by interval class, mesh, recomputation and sequence: an MwStageSample */
-    MwKeyMap
-        answered;   /* by interval class, devices and sequence: not NULL: its samples are solved */
-    int64_t work;   /* mw_stage_costs_work */
-    int64_t effort; /* mw_stage_costs_effort */
+    MwKeyMap samples;   /* by interval class, mesh, recomputation and sequence: an MwStageSample */
+    MwKeyMap answered;  /* by interval class, devices and sequence: an MwStageAnswered */
+    int64_t work;       /* mw_stage_costs_work */
+    int64_t effort;     /* mw_stage_costs_effort */
     double ps_per_byte; /* unit of the prices (sample.h), which that of the first search remains;
                            0: not known yet */
 } MwStageSolved;

@@ -98,10 +98,10 @@ static bool is_hardly_possible(const MwEvenPipeline *pipeline)
 
 /* What the step of a pipeline is expected to take: as many times the even share as the geometric
  * mean of what was probed, each with a weight that falls with its distance, and of the even share
- * itself. */
+ * itself, which counts as a probe of twice the stages. */
 static double expected_s(const MwEvenPipelines *list, const MwEvenPipeline *pipeline)
 {
-    double sum = 0, weights = 1;
+    double sum = 0, weights = MW_TUNED_PROBE_SHARE;
     if (isfinite(pipeline->probed_s))
         return pipeline->probed_s;
     for (int i = 0; i < list->count; i++) {
@@ -113,6 +113,24 @@ static double expected_s(const MwEvenPipelines *list, const MwEvenPipeline *pipe
         weights += weight;
     }
     return pipeline->even_s * exp(sum / weights);
+}
+
+/* Bytes of a device, of a stage with such costs, but for its peak. */
+static double held_bytes(const MwEvenPipeline *pipeline, const MwStageCost *cost)
+{
+    return cost->kept_bytes + mw_min(pipeline->batching->micro_batches, pipeline->meshes) *
+                                  (cost->saved_bytes + cost->late_bytes);
+}
+
+/* Whether the stage of layers [begin, end) lacks memory, however the devices share what it holds
+ * on such a level of recomputation. */
+static bool is_hopeless(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline, int begin,
+                        int end, MwRematLevel remat)
+{
+    const MwMeshShape one = {1, {1}};
+    MwStageCost cost;
+    return mw_stage_costs_on(pipeline->batching->costs, begin, end, &one, remat, 0, &cost) &&
+           held_bytes(pipeline, &cost) > query->memory_bytes * mw_mesh_devices(&pipeline->mesh);
 }
 
 /* Seconds of a step of the pipeline in which all stages are as the one in the middle, in the first
@@ -134,11 +152,12 @@ static double probe_s(const MwStageProbeQuery *query, const MwEvenPipeline *pipe
     double step_s = INFINITY;
     for (int i = 0; i < MW_COUNT(ways); i++) {
         MwStageCost cost;
-        if (!mw_stage_costs_on(batching->costs, begin, begin + count, &pipeline->mesh,
+        if ((i + 1 < MW_COUNT(ways) &&
+             is_hopeless(query, pipeline, begin, begin + count, ways[i].remat)) ||
+            !mw_stage_costs_on(batching->costs, begin, begin + count, &pipeline->mesh,
                                ways[i].remat, ways[i].price, &cost))
             continue;
-        const double bytes = cost.kept_bytes + cost.joint_peak_bytes +
-                             mw_min(m, pipeline->meshes) * (cost.saved_bytes + cost.late_bytes);
+        const double bytes = held_bytes(pipeline, &cost) + cost.joint_peak_bytes;
         if (bytes + cost.copy_bytes <= query->memory_bytes)
             cost = mw_stage_cost_with_copies(cost);
         step_s = rounds_of(m, pipeline->meshes) * mw_stage_cost_time_s(&cost) + cost.step_s;
@@ -164,9 +183,12 @@ static MwEvenPipeline *find_best(const MwEvenPipelines *list)
     return best;
 }
 
+/* Those that were probed come first: the others promise less than the best of these. */
 static int by_expectation(const void *a, const void *b)
 {
     const MwEvenPipeline *x = a, *y = b;
+    if (isfinite(x->probed_s) != isfinite(y->probed_s))
+        return isfinite(x->probed_s) ? -1 : 1;
     if (x->expected_s != y->expected_s)
         return x->expected_s < y->expected_s ? -1 : 1;
     if (x->batching->micro_batches != y->batching->micro_batches)
@@ -178,11 +200,13 @@ MwEvenPipelines mw_stage_probe(MwArena *arena, const MwStageProbeQuery *query)
 {
     MwEvenPipelines list = list_pipelines(arena, query);
     const int64_t before = mw_stage_known_effort(query->known);
+    double least_s = INFINITY;
     for (int i = 0; i < MW_TUNED_PROBES; i++) {
         MwEvenPipeline *best = find_best(&list);
-        if (!best)
+        if (!best || expected_s(&list, best) > (1 + MW_TUNED_ESTIMATE_MARGIN) * least_s)
             break;
         best->probed_s = fmin(probe_s(query, best), DBL_MAX);
+        least_s = fmin(least_s, best->probed_s);
     }
     mw_stage_known_probed(query->known, before);
     for (int i = 0; i < query->batchings->count; i++)

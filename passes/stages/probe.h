@@ -8,7 +8,7 @@
  * others.
  * What a probe takes above an even share of the layers is expected of pipelines that are not probed
  * too, of each less the less it is like the probed one. The pipeline that promises most is probed
- * next.
+ * next, until none promises nearly as much as the best that was probed.
  *
  * There are at most PROBES probes, of few samples each; their samples serve the search. The table
  * grows with the numbers of micro-batches times those of equal stages, a few hundred. */

@@ -210,6 +210,7 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
     t.kept = mw_stage_known_arena(t.known);
     t.begin_s = mw_clock_s();
     t.begin_effort = mw_stage_known_effort(t.known);
+    t.most_effort = MW_TUNED_SEARCH_EFFORT;
     t.batchings = mw_stage_batchings(compilation);
     MwStageFound **found = mw_stage_known_found(t.known);
     t.least_tried = *found ? (*found)->tried : 0;

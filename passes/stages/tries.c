@@ -2,11 +2,11 @@
 /* Numbers of micro-batches are tried in the order of an estimate (mw_stage_batching_estimate); on
  * many devices, where probes tell more (probe.h), the best numbers of equal meshes with each of
  * them are tried before, one after another, each with all schedules; then meshes of any sizes with
- * as many micro-batches as the best of these alone. Those whose lower bound is no
- * better than the incumbent, the best layout so far, are left out, and all once SEARCH_EFFORT is
- * spent. Schedules other than 1F1B are tried where the bubble of 1F1B is worth removing, late ones
- * (schedule.def) only below the step time of the incumbent, so that they cost little where they are
- * of no use. A single stage has one micro-batch, unless memory or the user demands more. */
+ * as many micro-batches as the best of these alone. Those whose lower bound is no better than the
+ * incumbent, the best layout so far, are left out, and all once SEARCH_EFFORT is spent. Schedules
+ * other than 1F1B are tried where the bubble of 1F1B is worth removing, late ones (schedule.def)
+ * only below the step time of the incumbent, so that they cost little where they are of no use. A
+ * single stage has one micro-batch, unless memory or the user demands more. */
 #include "passes/stages/tries.h"
 
 #include "base/clock.h"
@@ -53,7 +53,7 @@ static bool measure_batching(const MwStageTries *t, MwStageBatching *batching)
  * no more than is left of SEARCH_EFFORT. */
 static int64_t most_effort(const MwStageTries *t, const MwStageBatching *batching)
 {
-    int64_t left = MW_TUNED_SEARCH_EFFORT - mw_stage_known_effort(t->known);
+    int64_t left = t->most_effort - mw_stage_known_effort(t->known);
     return mw_min(MW_TUNED_STAGE_EFFORT, mw_stage_costs_effort(batching->costs) + left);
 }
 
@@ -106,7 +106,7 @@ static void add_trial(MwStageTries *t, MwStageTrial trial)
 static double most_left_s(const MwStageTries *t)
 {
     const int64_t effort = mw_stage_known_effort(t->known);
-    const int64_t spent = effort - t->begin_effort, left = MW_TUNED_SEARCH_EFFORT - effort;
+    const int64_t spent = effort - t->begin_effort, left = t->most_effort - effort;
     return spent > 0 && left > 0 ? (mw_clock_s() - t->begin_s) * (double)left / (double)spent : 0;
 }
 
@@ -510,7 +510,7 @@ static void rank_pipelines(MwStageTries *t)
 
 bool mw_stage_tries_has_effort(const MwStageTries *t)
 {
-    return !mw_stage_tries_will_do(t) && mw_stage_known_effort(t->known) < MW_TUNED_SEARCH_EFFORT;
+    return !mw_stage_tries_will_do(t) && mw_stage_known_effort(t->known) < t->most_effort;
 }
 
 /* Whether to try more pipelines. */
@@ -523,7 +523,8 @@ static bool is_more_wanted(const MwStageTries *t)
 }
 
 /* Whether the next of the ranking may be better than the incumbent, and is in turn: equal meshes
- * are while there is effort for them, and then meshes of any sizes with as many micro-batches as
+ * are while there is effort for them, and both that and the first may be expected wrongly by
+ * ESTIMATE_MARGIN, and then meshes of any sizes with as many micro-batches as
  * the best of them. */
 static bool is_next_promising(const MwStageTries *t)
 {
@@ -536,8 +537,20 @@ static bool is_next_promising(const MwStageTries *t)
         return true;
     if (next->meshes == 0)
         return t->even_count == 0 || !best || best->micro_batches == next->batching->micro_batches;
+    if ((1 - MW_TUNED_ESTIMATE_MARGIN) * next->expected_s >
+        (1 + MW_TUNED_ESTIMATE_MARGIN) * t->ranking.at[0].expected_s)
+        return false;
     return (double)(mw_stage_known_effort(t->known) - t->ranked_effort) <
            MW_TUNED_EVEN_EFFORT * (double)MW_TUNED_SEARCH_EFFORT;
+}
+
+/* What equal meshes leave of their share of the effort is not for meshes of any sizes. */
+static void keep_effort_of_any(MwStageTries *t)
+{
+    const double share = t->even_count > 0 ? 1 - MW_TUNED_EVEN_EFFORT : 1;
+    const int64_t effort = mw_stage_known_effort(t->known);
+    t->most_effort =
+        mw_min(t->most_effort, effort + (int64_t)(share * (double)MW_TUNED_SEARCH_EFFORT));
 }
 
 void mw_stage_try_pipelines(MwStageTries *t)
@@ -551,6 +564,8 @@ void mw_stage_try_pipelines(MwStageTries *t)
         MwRankedPipeline *next = &t->ranking.at[t->tried];
         if (!is_next_promising(t))
             continue;
+        if (next->meshes == 0)
+            keep_effort_of_any(t);
         next->is_tried = true;
         try_turn(t, next, 1);
         if (next->meshes > 0)

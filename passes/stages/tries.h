@@ -29,6 +29,7 @@ typedef struct {
     MwStageKnown *known;
     double begin_s; /* of the search, and the effort that was known of before it */
     int64_t begin_effort;
+    int64_t most_effort; /* beyond which no more numbers of micro-batches are tried */
     /* of one stage in the last trial of it: least step time, whatever its memory; micro-batches;
      * memory that it needed, and the part of it that does not depend on their number */
     double one_stage_s, one_stage_bytes, one_stage_kept_bytes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* base/: arenas, vectors, interning, texts, files and how diagnostics look. */
 #include "base/diag.h"
+#include "base/divisors.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/intern.h"
@@ -68,6 +69,21 @@ START_TEST(arenas_within_one_go_before_it_or_with_it)
     ck_assert_str_eq(mw_arena_strdup(innermost, "too"), "too");
     mw_arena_free(&arena);
     ck_assert_ptr_null(arena);
+}
+END_TEST
+
+START_TEST(divisors_are_all_and_ascend)
+{
+    MwArena *arena = mw_arena_new();
+    for (int n = 1; n <= 200; n++) {
+        const MwDivisors all = mw_divisors(arena, n);
+        int count = 0;
+        for (int d = 1; d <= n; d++)
+            if (n % d == 0)
+                ck_assert_int_eq(all.at[count++], d);
+        ck_assert_int_eq(all.count, count);
+    }
+    mw_arena_free(&arena);
 }
 END_TEST
 
@@ -441,6 +457,7 @@ int main(void)
     tcase_add_test(tests, arena_memory_is_zeroed_aligned_and_stays);
     tcase_add_test(tests, arenas_within_one_go_before_it_or_with_it);
     tcase_add_test(tests, vec_keeps_its_elements_when_it_grows);
+    tcase_add_test(tests, divisors_are_all_and_ascend);
     tcase_add_test(tests, interned_texts_are_equal_by_pointer);
     tcase_add_test(tests, suggestions_are_near_or_none);
     tcase_add_test(tests, doubles_print_shortest_and_read_back);
