@@ -218,10 +218,11 @@ static bool reads_once(const Contraction *c, const MwGemmCall *gemm)
     return gemm->m * gemm->n == rows;
 }
 
-/* The ways that take the least time, or where memory is not spent those with no more copies than
- * are needed. Loops around a GEMM over letters of one operand alone read the
- * other one again and leave a thin product, so that a copy may be quicker; of equal ones those
- * with no copy, or a copy of the operand `smaller`, come first. */
+/* The ways that take the least time, or where memory is not spent the first that there are. Loops
+ * around a GEMM over letters of one operand alone read the other one again and leave a thin
+ * product, so that a copy may be quicker; of equal ones those with no copy, or a copy of the
+ * operand `smaller`, come first. A result in another order counts as copied, though what reads it
+ * may take it so. */
 static Ways choose_ways(const MwLegalizer *l, const Contraction *c, int smaller)
 {
     Ways best = {{ORDERED, ORDERED, ORDERED}}, first[TENSORS] = {0};

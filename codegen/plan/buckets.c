@@ -3,7 +3,7 @@
 
 #include "codegen/plan/bucket_cut.h"
 #include "codegen/plan/bucket_items.h"
-#include "codegen/plan/messages.h"
+#include "codegen/plan/message_order.h"
 #include "codegen/plan/unit_times.h"
 #include "codegen/tuning.h"
 
@@ -37,8 +37,8 @@ typedef struct {
     MwPhase phase;
     const MwBucketing *bucketing;
     MwBucketItems found;
-    MwMessages messages; /* of the update */
-    int *sorted;         /* [items] in the order of the cut */
+    MwMessageOrder messages; /* of the update */
+    int *sorted;             /* [items] in the order of the cut */
     MW_VEC(Atom) atoms;
     double *key_bytes; /* [atoms + 1][keys] of the atoms before */
     double most_bytes; /* of all calls of a bucket with several atoms */
@@ -364,7 +364,7 @@ static void order_phase(MwArena *arena, Placer *p)
     if (p->found.items.count && (!has_gathers(p) || p->bucketing->gathers_ahead))
         cut_items(p);
     if (p->phase == MW_PHASE_UPDATE) {
-        p->messages = mw_messages(arena, p->legal, p->units, p->order, p->phase);
+        p->messages = mw_message_order(arena, p->legal, p->units, p->order, p->phase);
         join_late(p);
     }
     place_all(p);

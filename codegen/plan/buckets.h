@@ -17,7 +17,7 @@
  *     where they have as many collectives and messages before them. What another mesh waits for is
  *     done apart.
  *
- * Where there is memory for it, what of the update waits for messages comes last (messages.h).
+ * Where there is memory for it, what of the update waits for messages comes last (message_order.h).
  *
  * Time grows with the units, and with the cube of the items that are cut (bucket_cut.h), of which
  * neighbours are joined beforehand until they are MW_BUCKET_ITEMS. */

@@ -44,6 +44,7 @@ typedef struct {
     double peak_share;
     int64_t *live_bytes; /* [positions] besides what has a place of its own */
     double most_bytes;   /* up to which they may grow */
+    double end_s;        /* when the phase ends */
     int32_t *step_of;    /* [units] of the phase; -1: of another one */
     MW_VEC(Step) steps;
 } Mover;
@@ -151,6 +152,7 @@ static void cut_steps(Mover *m)
         }
         mw_vec_push(m->arena, &m->steps, step);
     }
+    m->end_s = clock_s;
 }
 
 /* ---- Readers and makers ---- */
@@ -273,8 +275,9 @@ static int keep_until(const Mover *m, int index, double until_s, int64_t bytes)
 /* When a step begins where it goes. */
 static double placed_s(const Mover *m, const Step *step)
 {
-    return step->side > 0 && step->at + 1 < m->steps.count ? m->steps.at[step->at + 1].begin_s
-                                                           : step->begin_s;
+    if (step->side <= 0)
+        return step->begin_s;
+    return step->at + 1 < m->steps.count ? m->steps.at[step->at + 1].begin_s : m->end_s;
 }
 
 /* What is summed up stays until the sum is there, if that is not written over it. */
@@ -310,7 +313,7 @@ static void move_sum(const Mover *m, int index)
     if (step->kind == STEP_TAKER && takes_all) {
         step->at = keep_until(m, step->at, made_s + MW_TUNED_BUCKET_CAUTION * wait_s, bytes);
         step->side = step->at > index ? 1 : step->side;
-        wait_s = step->side ? 0 : wait_s;
+        wait_s = fmax(0, made_s + wait_s - placed_s(m, step));
     }
     step->wait_s = step->alone_s + wait_s;
     if (step->kind == STEP_SUM)

@@ -8,9 +8,9 @@
  *     prefetches (Zhao et al., "PyTorch FSDP", VLDB 16(12), 2023, section 3.3); and with it the
  *     kernels that make its operand, such as casts. It takes memory for twice its time at most.
  *   - What takes the sum of a micro-batch's gradient over devices, and gives what nothing in the
- *     task reads, moves back as far; and what is summed up stays until then, so that no kernel
- *     waits to write over it. A sum along one axis after another, with a kernel between that packs
- *     the first one, moves from each on.
+ *     task reads but further sums, moves back as far, and these with it: a sum along one axis after
+ *     another has a kernel between that packs the first one. What is summed up stays until then, so
+ *     that no kernel waits to write over it.
  *
  * Both take memory for longer. Time grows with the units times the distance that one is moved, and
  * memory with the units. */

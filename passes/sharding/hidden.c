@@ -78,8 +78,10 @@ static bool leaves_late(const Hiding *h, const MwNode *node)
 static void find_late(Hiding *h)
 {
     h->is_late = MW_NEW(h->arena, bool, h->graph->values.count);
-    for (int v = 0; v < h->graph->values.count; v++)
-        h->is_late[v] = is_backward(mw_value_node(h->graph, (MwValueId){v}));
+    for (int v = 0; v < h->graph->values.count; v++) {
+        const MwNode *node = mw_value_node(h->graph, (MwValueId){v});
+        h->is_late[v] = is_backward(node) && node->op != MW_OP_SEND;
+    }
     for (int n = h->graph->nodes.count - 1; n >= 0; n--) {
         const MwNode *node = &h->graph->nodes.at[n];
         for (int k = 0; k < node->operand_count; k++)
@@ -158,7 +160,8 @@ static double summed_s(const Hiding *h, int value)
 {
     const MwNode *maker = mw_value_node(h->graph, (MwValueId){value});
     const LayerTask *task = task_of(h, maker);
-    return fmin(task->compute_s * value_bytes(h, value) / task->summed_bytes,
+    const double bytes = value_bytes(h, value), part = bytes / fmax(bytes, task->summed_bytes);
+    return fmin(task->compute_s * part,
                 h->phase_s[maker->phase] - h->before_s[maker - h->graph->nodes.at]);
 }
 

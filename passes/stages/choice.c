@@ -446,7 +446,8 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
     for (int i = 0; i < LEANER_CHOICES; i++) {
         MwStageChoiceQuery leaner = *query;
         leaner.memory_bytes *= 1 - (1 << i) * over;
-        const MwStageChoiceAnswer less = choose(arena, &leaner);
+        MwStageChoiceAnswer less = choose(arena, &leaner);
+        less.left_out_s = answer.left_out_s;
         if (less.reason != MW_STAGES_POSSIBLE)
             break;
         if (less.layout.needed_bytes <= query->memory_bytes)

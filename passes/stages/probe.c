@@ -183,7 +183,7 @@ static MwEvenPipeline *find_best(const MwEvenPipelines *list)
     return best;
 }
 
-/* Those that were probed come first: the others promise less than the best of these. */
+/* Those that were probed come first: the others mostly promise less than the best of these. */
 static int by_expectation(const void *a, const void *b)
 {
     const MwEvenPipeline *x = a, *y = b;

@@ -3,10 +3,11 @@
  * many devices, where probes tell more (probe.h), the best numbers of equal meshes with each of
  * them are tried before, one after another, each with all schedules; then meshes of any sizes with
  * as many micro-batches as the best of these alone. Those whose lower bound is no better than the
- * incumbent, the best layout so far, are left out, and all once SEARCH_EFFORT is spent. Schedules
- * other than 1F1B are tried where the bubble of 1F1B is worth removing, late ones (schedule.def)
- * only below the step time of the incumbent, so that they cost little where they are of no use. A
- * single stage has one micro-batch, unless memory or the user demands more. */
+ * incumbent, the best layout so far, are left out, and all once the effort is spent (SEARCH_EFFORT,
+ * or less where equal meshes left some of theirs). Schedules other than 1F1B are tried where the
+ * bubble of 1F1B is worth removing, late ones (schedule.def) only below the step time of the
+ * incumbent, so that they cost little where they are of no use. A single stage has one micro-batch,
+ * unless memory or the user demands more. */
 #include "passes/stages/tries.h"
 
 #include "base/clock.h"
@@ -50,7 +51,7 @@ static bool measure_batching(const MwStageTries *t, MwStageBatching *batching)
 }
 
 /* The effort of a number of micro-batches at which its search ends: it may take STAGE_EFFORT, and
- * no more than is left of SEARCH_EFFORT. */
+ * no more than is left of it all. */
 static int64_t most_effort(const MwStageTries *t, const MwStageBatching *batching)
 {
     int64_t left = t->most_effort - mw_stage_known_effort(t->known);
@@ -522,9 +523,9 @@ static bool is_more_wanted(const MwStageTries *t)
            mw_stage_tries_has_effort(t);
 }
 
-/* Whether the next of the ranking may be better than the incumbent, and is in turn: equal meshes
- * are while there is effort for them, and both that and the first may be expected wrongly by
- * ESTIMATE_MARGIN, and then meshes of any sizes with as many micro-batches as
+/* Whether the next of the ranking may be better than the incumbent, and is in turn. Equal meshes
+ * are in turn while there is effort for them, and while they may be better than the first, both
+ * being expected wrongly by ESTIMATE_MARGIN; then meshes of any sizes with as many micro-batches as
  * the best of them. */
 static bool is_next_promising(const MwStageTries *t)
 {

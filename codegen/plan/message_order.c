@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "codegen/plan/messages.h"
+#include "codegen/plan/message_order.h"
 
 #include "codegen/plan/unit_times.h"
 
@@ -39,12 +39,13 @@ static int compare_places(const void *a, const void *b)
     return x->at - y->at;
 }
 
-MwMessages mw_messages(MwArena *arena, const MwLegal *legal, const MwUnits *units,
-                       const MwOrder *order, MwPhase phase)
+MwMessageOrder mw_message_order(MwArena *arena, const MwLegal *legal, const MwUnits *units,
+                                const MwOrder *order, MwPhase phase)
 {
     const int begin = order->begin[phase], count = order->begin[phase + 1] - begin;
-    MwMessages messages = {MW_NEW(arena, int, units->units.count),
-                           MW_NEW(arena, bool, units->units.count), MW_NEW(arena, int32_t, count)};
+    MwMessageOrder messages = {MW_NEW(arena, int, units->units.count),
+                               MW_NEW(arena, bool, units->units.count),
+                               MW_NEW(arena, int32_t, count)};
     int *steps = MW_NEW(arena, int, units->units.count);
     Place *places = MW_NEW(arena, Place, count);
     for (int p = 0; p < count; p++) {
