@@ -207,6 +207,15 @@ static bool find_gemm(const MwLegalizer *l, const Contraction *c, const Ways *wa
     return mw_contract_plan(&einsum, operands, &result, gemm);
 }
 
+/* Seconds of the GEMM, and of copies that read and write so many bytes. */
+static double gemm_s(const MwLegalizer *l, const MwGemmCall *gemm, double bytes)
+{
+    const MwWork product = mw_gemm_call_work(gemm);
+    const MwWork copies = {
+        .kind = bytes > 0 ? MW_WORK_STREAM : MW_WORK_NONE, .type = MW_F32, .bytes = bytes};
+    return mw_cost_work_s(l->model, &product) + mw_cost_work_s(l->model, &copies);
+}
+
 /* Whether each operand is read once: what is left around the GEMM are loops over letters that all
  * three tensors have. */
 static bool reads_once(const Contraction *c, const MwGemmCall *gemm)
@@ -218,37 +227,27 @@ static bool reads_once(const Contraction *c, const MwGemmCall *gemm)
     return gemm->m * gemm->n == rows;
 }
 
-/* The ways that take the least time, or where memory is not spent the first that there are. Loops
+/* The ways that take the least time, or where memory is not spent those that copy least. Loops
  * around a GEMM over letters of one operand alone read the other one again and leave a thin
- * product, so that a copy may be quicker; of equal ones those with no copy, or a copy of the
- * operand `smaller`, come first. A result in another order counts as copied, though what reads it
- * may take it so. */
-static Ways choose_ways(const MwLegalizer *l, const Contraction *c, int smaller)
+ * product, so that a copy may be quicker. A result in another order counts as copied, though what
+ * reads it may take it so. */
+static Ways choose_ways(const MwLegalizer *l, const Contraction *c)
 {
-    Ways best = {{ORDERED, ORDERED, ORDERED}}, first[TENSORS] = {0};
-    first[1].of[smaller] = first[2].of[!smaller] = DENSE;
-    double least_s = INFINITY;
-    for (int i = 0; i < TENSORS + WAYS * WAYS * 2; i++) {
-        const int at = i - TENSORS;
-        const Ways ways =
-            i < TENSORS
-                ? first[i]
-                : (Ways){{at % WAYS, at / WAYS % WAYS, at < WAYS * WAYS ? AS_IT_IS : ORDERED}};
+    Ways best = {{ORDERED, ORDERED, ORDERED}};
+    double least = INFINITY;
+    for (int at = 0; at < WAYS * WAYS * 2; at++) {
+        const Ways ways = {{at % WAYS, at / WAYS % WAYS, at < WAYS * WAYS ? AS_IT_IS : ORDERED}};
         MwGemmCall gemm;
         double bytes;
         if (!find_gemm(l, c, &ways, &gemm, &bytes))
             continue;
-        const MwWork product = mw_gemm_call_work(&gemm);
-        const MwWork copies = {
-            .kind = bytes > 0 ? MW_WORK_STREAM : MW_WORK_NONE, .type = MW_F32, .bytes = bytes};
-        const double time_s =
-            mw_cost_work_s(l->model, &product) + mw_cost_work_s(l->model, &copies);
-        if (time_s < least_s) {
-            least_s = time_s;
+        if (at == 0 && reads_once(c, &gemm))
+            return ways;
+        const double price = l->spends_memory ? gemm_s(l, &gemm, bytes) : bytes;
+        if (price < least) {
+            least = price;
             best = ways;
         }
-        if (!l->spends_memory || (i == 0 && reads_once(c, &gemm)))
-            break;
     }
     return best;
 }
@@ -300,13 +299,11 @@ static void choose_types(const MwLegalizer *l, Contraction *c)
 /* The matrix products that the contraction of the operands as they are is; 0: none of 8 bits. */
 static int64_t count_products(const MwLegalizer *l, const Contraction *c)
 {
-    MwContractOperand operands[2];
+    const Ways as_they_are = {{AS_IT_IS, AS_IT_IS, AS_IT_IS}};
     MwKernelArg args[MW_GEMM_ARGS] = {0};
     MwGemmCall gemm;
-    for (int k = 0; k < 2; k++)
-        operands[k] = (MwContractOperand){mw_legal_view(l, c->operands[k])->layout,
-                                          *mw_legal_tensor(l, c->operands[k])};
-    if (!mw_contract_plan(&c->einsum, operands, &c->result, &gemm))
+    double bytes;
+    if (!find_gemm(l, c, &as_they_are, &gemm, &bytes))
         return 0;
     for (int i = 0; i < MW_GEMM_ALPHA; i++)
         args[i].i = gemm.args[i];
@@ -368,10 +365,7 @@ static MwValueId contract(MwLegalizer *l, Contraction *c)
     choose_types(l, c);
     for (int k = 0; k < 2; k++)
         c->operands[k] = mw_legal_cast(l, c->operands[k], c->taken);
-    int64_t left = mw_tensor_elements(mw_legal_tensor(l, c->operands[0]));
-    int64_t right = mw_tensor_elements(mw_legal_tensor(l, c->operands[1]));
-    int smaller = left <= right ? 0 : 1;
-    const Ways ways = choose_ways(l, c, smaller);
+    const Ways ways = choose_ways(l, c);
     return add_einsum_so(l, c, &ways);
 }
 
