@@ -36,7 +36,7 @@ typedef struct {
     const bool *is_invariant; /* [values] */
     bool *is_late;            /* [values] of the backward, and only the update waits for it */
     LayerTask *tasks;         /* [layers][phases before the update] */
-    double *before_s;         /* [nodes] of what computes before it in its phase */
+    double *begin_s, *end_s;  /* [nodes] in the seconds in which its phase computes */
     double phase_s[MW_PHASE_UPDATE];
     double *gathered_s; /* [values] invariant: what runs beside gathering it */
 } Hiding;
@@ -105,8 +105,8 @@ static void add_to_task(Hiding *h, int n)
     LayerTask *task = task_of(h, node);
     const double seconds = least_s(h, n);
     task->compute_s += seconds;
-    h->before_s[n] = h->phase_s[node->phase];
-    h->phase_s[node->phase] += seconds;
+    h->begin_s[n] = h->phase_s[node->phase];
+    h->end_s[n] = h->phase_s[node->phase] += seconds;
     for (int k = 0; k < node->operand_count; k++)
         if (is_gathered_for(h, node, k))
             task->gathered_bytes += value_bytes(h, node->operands[k].index);
@@ -121,7 +121,8 @@ static void sum_tasks(Hiding *h)
     for (int n = 0; n < h->graph->nodes.count; n++)
         layers = (int)mw_max(layers, h->graph->nodes.at[n].origin.layer + 1);
     h->tasks = MW_NEW(h->arena, LayerTask, MW_PHASE_UPDATE * layers);
-    h->before_s = MW_NEW(h->arena, double, h->graph->nodes.count);
+    h->begin_s = MW_NEW(h->arena, double, h->graph->nodes.count);
+    h->end_s = MW_NEW(h->arena, double, h->graph->nodes.count);
     for (int n = 0; n < h->graph->nodes.count; n++) {
         const MwNode *node = &h->graph->nodes.at[n];
         if (node->phase != MW_PHASE_UPDATE && node->op != MW_OP_RECEIVE)
@@ -138,7 +139,7 @@ static double gathered_s(const Hiding *h, const MwNode *node, int k)
     const LayerTask *task = task_of(h, node);
     const double part = value_bytes(h, node->operands[k].index) / task->gathered_bytes;
     return fmin(task->compute_s * part / (task->summed_bytes > 0 ? 2 : 1),
-                h->before_s[node - h->graph->nodes.at]);
+                h->begin_s[node - h->graph->nodes.at]);
 }
 
 /* What is gathered once for several nodes has the time of the one that has most. */
@@ -162,7 +163,7 @@ static double summed_s(const Hiding *h, int value)
     const LayerTask *task = task_of(h, maker);
     const double bytes = value_bytes(h, value), part = bytes / fmax(bytes, task->summed_bytes);
     return fmin(task->compute_s * part,
-                h->phase_s[maker->phase] - h->before_s[maker - h->graph->nodes.at]);
+                h->phase_s[maker->phase] - h->end_s[maker - h->graph->nodes.at]);
 }
 
 /* What runs beside one resharding of operand k. */

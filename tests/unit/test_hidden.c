@@ -125,6 +125,43 @@ START_TEST(sums_of_gradients_and_gathered_weights_are_hidden)
 }
 END_TEST
 
+/* The place of the first or the last product of a phase. */
+static int product_of(const MwGraph *graph, MwPhase phase, bool is_last)
+{
+    int found = -1;
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].phase == phase && graph->nodes.at[n].op == MW_OP_EINSUM &&
+            (found < 0 || is_last))
+            found = n;
+    ck_assert_int_ge(found, 0);
+    return found;
+}
+
+/* Products alone take time. What the last one of the backward makes has none behind it, and what
+ * the first one of the forward takes has none before it. */
+START_TEST(nothing_hides_the_last_sum_and_the_first_gathering)
+{
+    MwArena *arena = mw_arena_new();
+    const Problems p = problems_of(arena, "mlp", false);
+    const int last = product_of(p.graph, MW_PHASE_BACKWARD, true);
+    const int first = product_of(p.graph, MW_PHASE_FORWARD, false);
+    int edge = 0, sums = 0, gathers = 0, hidden = 0;
+    for (int n = 0; n < p.graph->nodes.count; n++)
+        for (int k = 0; k < p.graph->nodes.at[n].operand_count; k++, edge++) {
+            const bool is_sum =
+                p.graph->nodes.at[n].operands[k].index == p.graph->nodes.at[last].first_result;
+            if (is_sum || n == first)
+                compare_edge(&p, edge, true, &hidden);
+            sums += is_sum;
+            gathers += n == first;
+        }
+    ck_assert_int_gt(sums, 0);
+    ck_assert_int_gt(gathers, 0);
+    ck_assert_int_eq(hidden, 0);
+    mw_arena_free(&arena);
+}
+END_TEST
+
 /* Where memory is slow and links are fast, copies take milliseconds and the collectives between
  * them microseconds. */
 START_TEST(copies_for_resharding_are_not_hidden)
@@ -158,6 +195,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, what_computing_does_not_cover_is_exposed);
     tcase_add_loop_test(tests, sums_of_gradients_and_gathered_weights_are_hidden, 0, 3);
+    tcase_add_test(tests, nothing_hides_the_last_sum_and_the_first_gathering);
     tcase_add_test(tests, copies_for_resharding_are_not_hidden);
     return run_suite(suite);
 }
