@@ -93,15 +93,19 @@ bool mw_schedule_runs(MwArena *arena, const MwPipelineSchedule *schedule, int se
     return true;
 }
 
+static bool runs_with(const MwPipelineSchedule *schedule, int sends_ahead)
+{
+    MwArena *scratch = mw_arena_new();
+    const bool runs = mw_schedule_runs(scratch, schedule, sends_ahead);
+    mw_arena_free(&scratch);
+    return runs;
+}
+
 int mw_schedule_sends_ahead(const MwPipelineSchedule *schedule)
 {
     int ahead = MW_SENDS_AHEAD;
-    for (bool runs = false; !runs; ahead += !runs) {
-        MwArena *scratch = mw_arena_new();
-        runs = mw_schedule_runs(scratch, schedule, ahead);
-        mw_arena_free(&scratch);
-        MW_ASSERT(runs || ahead < schedule->micro_batches);
-    }
+    while (!runs_with(schedule, ahead))
+        ahead++;
     return ahead;
 }
 

@@ -15,7 +15,8 @@ MwPipelineSchedule *mw_schedule_new_like(MwArena *arena, const MwPipelineSchedul
  * not received: before it writes another, it waits. A task receives as it begins. */
 bool mw_schedule_runs(MwArena *arena, const MwPipelineSchedule *schedule, int sends_ahead);
 
-/* The fewest, from MW_SENDS_AHEAD on, with which all tasks run. */
+/* The fewest, from MW_SENDS_AHEAD on, with which all tasks run: at most as many as there are
+ * micro-batches, of which no more can wait. Time grows with the tasks for each that is tried. */
 int mw_schedule_sends_ahead(const MwPipelineSchedule *schedule);
 
 /* Gives `schedule` the order of tasks of `other`, which is of the same sizes, if that costs less
