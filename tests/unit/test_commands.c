@@ -46,7 +46,9 @@ START_TEST(gradients_are_summed_while_the_backward_goes_on)
     }
     ck_assert_int_gt(sums, 4 * 10);
     ck_assert_int_lt(calls, sums / 4);
-    ck_assert_int_ge(beside, calls - 1); /* the last call has gradients that are made last */
+    /* the last call has gradients that are made last; with several micro-batches what adds up an
+     * earlier sum runs beside it */
+    ck_assert_int_eq(beside, micro_batches > 1 ? calls : calls - 1);
     ck_assert_int_ge(calls, 4);
     ck_assert_msg(most > backward->instr_count / 5, "%d of %d", most, backward->instr_count);
 }
