@@ -259,9 +259,10 @@ static void keep_better(ChoiceSearch *c, const MwStagePlan *plan)
         answer.layout = c->terms.unrolled ? chunked_layout_of(c, plan) : layout_of(c, plan);
         mw_stage_layout_price(c->query->model, &answer.layout);
     }
-    if (mw_stage_choice_is_better(&answer, &c->best)) {
+    if (mw_stage_choice_is_better(c->query, &answer, &c->best)) {
         c->best = answer;
-        c->best_total = mw_max(plan->total, mw_picoseconds(answer.layout.step_s));
+        if (mw_stage_choice_fits(c->query, &answer))
+            c->best_total = mw_max(plan->total, mw_picoseconds(answer.layout.step_s));
     }
     c->best.left_out_s = left_out_s;
 }
@@ -434,10 +435,11 @@ static const double LEANER[] = {0.25, 0.5, 1, 2, 4};
 /* Share of the memory by which a layout that needs too much is worth another choice. */
 static const double MOST_OVER = 0.05;
 
-/* The stages of a mesh may need a little more together than what each of them was allowed to. Then
- * each is allowed less and less: Llama 3 405B on 16,384 H100 (`bench/planning llama-405b`) has an
- * interleaved layout that needs 80.9 of 80 GB, one of 66 GB that takes 7 % longer by estimate, and
- * otherwise one with which a step takes 7.6 s instead of 6.9 s. */
+/* The problem counts the peak of each stage of a mesh with that stage, of which they share the
+ * largest, so that together they may need a little too much. Then each is allowed less and less:
+ * Llama 3 405B on 16,384 H100 (`bench/planning llama-405b`) has an interleaved layout that needs
+ * 80.9 of 80 GB, one of 66 GB that takes 7 % longer by estimate, and otherwise one with which a
+ * step takes 7.6 s instead of 6.9 s. */
 MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *query)
 {
     const MwStageChoiceAnswer answer = choose(arena, query);
@@ -451,7 +453,7 @@ MwStageChoiceAnswer mw_stage_choice(MwArena *arena, const MwStageChoiceQuery *qu
         less.left_out_s = answer.left_out_s;
         if (less.reason != MW_STAGES_POSSIBLE)
             break;
-        if (less.layout.needed_bytes <= query->memory_bytes)
+        if (mw_stage_choice_fits(query, &less))
             return less;
     }
     return answer;

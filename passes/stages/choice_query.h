@@ -40,15 +40,26 @@ typedef struct {
     double left_out_s;
 } MwStageChoiceAnswer;
 
-/* Whether the first is better: a layout that takes less time, or a more informative reason. */
-static inline bool mw_stage_choice_is_better(const MwStageChoiceAnswer *a,
+/* Whether there is a layout, and it fits the memory. */
+static inline bool mw_stage_choice_fits(const MwStageChoiceQuery *query,
+                                        const MwStageChoiceAnswer *answer)
+{
+    return answer->reason == MW_STAGES_POSSIBLE &&
+           answer->layout.needed_bytes <= query->memory_bytes;
+}
+
+/* Whether the first is better: a layout that fits, one that takes less time, or a more informative
+ * reason. */
+static inline bool mw_stage_choice_is_better(const MwStageChoiceQuery *query,
+                                             const MwStageChoiceAnswer *a,
                                              const MwStageChoiceAnswer *b)
 {
     if (a->reason != b->reason)
         return a->reason < b->reason;
-    if (a->reason == MW_STAGES_POSSIBLE)
-        return a->layout.step_s < b->layout.step_s;
-    return a->needed_bytes < b->needed_bytes;
+    if (a->reason != MW_STAGES_POSSIBLE)
+        return a->needed_bytes < b->needed_bytes;
+    const bool fits = mw_stage_choice_fits(query, a);
+    return fits != mw_stage_choice_fits(query, b) ? fits : a->layout.step_s < b->layout.step_s;
 }
 
 #endif

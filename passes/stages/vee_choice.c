@@ -234,7 +234,7 @@ static MwVeeCut solve_problem(VeeSearch *v, const MwVeeProblem *problem, const M
     else if (cut.reason == MW_STAGES_POSSIBLE)
         answer.layout = layout_of(v, &cut);
     answer.left_out_s = v->best.left_out_s;
-    if (mw_stage_choice_is_better(&answer, &v->best))
+    if (mw_stage_choice_is_better(v->query, &answer, &v->best))
         v->best = answer;
     return cut;
 }

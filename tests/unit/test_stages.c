@@ -193,6 +193,7 @@ static const struct {
     {2, 4, 4, 4, MW_PIPELINE_INTERLEAVED, 0, 2, 2},
     {1, 8, 4, 4, MW_PIPELINE_INTERLEAVED, 0.8, 2, 2},
     {1, 2, 5, 4, MW_PIPELINE_INTERLEAVED, 0.9, 2, 2},
+    {1, 4, 9, 8, MW_PIPELINE_INTERLEAVED, 0.995, 2, 3},
 };
 
 /* The stage problem reckons with less than the timeline: where transfers wait for each other, what
