@@ -13,22 +13,11 @@
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "base/text.h"
-#include "passes/stages/probe.h"
 #include "passes/tuning.h"
 
 #include <limits.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-struct MwRankedPipeline {
-    MwStageBatching *batching;
-    int meshes;        /* number of equal meshes; 0: any */
-    double expected_s; /* of a step, by estimate */
-    bool is_tried;
-    double step_s, ideal_s;               /* of the best layout with it; INFINITY: none yet */
-    bool lacks_memory[MW_PIPELINE_COUNT]; /* schedules for which memory does not suffice */
-};
 
 struct MwVeeFound {
     int micro_batches, meshes;
@@ -43,11 +32,6 @@ static double target_bytes(const MwStageTries *t)
 bool mw_stage_tries_make(const MwStageTries *t, MwStageBatching *batching)
 {
     return mw_stage_batching_make(batching, t->compilation, t->known, t->query->threads);
-}
-
-static bool measure_batching(const MwStageTries *t, MwStageBatching *batching)
-{
-    return mw_stage_batching_measure(batching, t->compilation, t->known, t->query->threads);
 }
 
 /* The effort of a number of micro-batches at which its search ends: it may take STAGE_EFFORT, and
@@ -202,7 +186,7 @@ void mw_stage_try_single(MwStageTries *t, int *next, int most)
          (*next)++) {
         MwStageBatching *batching = &t->batchings.at[*next];
         bool is_last = *next == t->batchings.count - 1;
-        if (!measure_batching(t, batching) ||
+        if (!mw_stage_batching_measure(batching, t->compilation, t->known, t->query->threads) ||
             ((!mw_stage_batching_fits(batching, target_bytes(t), 1) ||
               one_stage_lacks_memory(t, batching->micro_batches)) &&
              (has_layout(t) || !is_last)))
@@ -289,7 +273,7 @@ static double limit_of(const MwStageTries *t, MwPipelineKind kind)
     const MwStageLayout *best = mw_stage_tries_incumbent(t);
     if (best && is_late(t, kind))
         return (1 - MW_TUNED_LATE_GAIN) * best->step_s;
-    if (best && t->even_count > 0 && mw_pipeline_info(kind)->turn != 1)
+    if (best && mw_ranking_has_equal(&t->ranking) && mw_pipeline_info(kind)->turn != 1)
         return (1 + MW_TUNED_ESTIMATE_MARGIN) * best->step_s;
     return INFINITY;
 }
@@ -464,49 +448,14 @@ void mw_stage_try_late(MwStageTries *t)
                 try_schedule_kind(t, &t->ranking.at[i], (MwPipelineKind)kind);
 }
 
-/* Orders by estimate, then by number of micro-batches. */
-static int by_estimate(const void *a, const void *b)
-{
-    const MwRankedPipeline *x = a, *y = b;
-    if (x->expected_s != y->expected_s)
-        return x->expected_s < y->expected_s ? -1 : 1;
-    return x->batching->micro_batches - y->batching->micro_batches;
-}
-
-static void add_ranked(MwStageTries *t, MwStageBatching *batching, int meshes, double expected_s)
-{
-    mw_vec_push(t->arena, &t->ranking,
-                ((MwRankedPipeline){.batching = batching,
-                                    .meshes = meshes,
-                                    .expected_s = expected_s,
-                                    .step_s = INFINITY,
-                                    .ideal_s = INFINITY}));
-}
-
-/* Ranks what is tried by estimate: where probes pay, what is known of equal meshes; and then each
- * number of micro-batches with any meshes. */
 static void rank_pipelines(MwStageTries *t)
 {
-    MwEvenPipelines even = {0};
-    t->ranking.count = 0;
-    for (int i = 0; i < t->batchings.count; i++)
-        if (measure_batching(t, &t->batchings.at[i]))
-            mw_stage_batching_estimate(&t->batchings.at[i], target_bytes(t));
-    if (mw_stage_probe_pays(t->compilation))
-        even = mw_stage_probe(t->arena, &(MwStageProbeQuery){.compilation = t->compilation,
-                                                             .batchings = &t->batchings,
-                                                             .memory_bytes = target_bytes(t),
-                                                             .known = t->known,
-                                                             .threads = t->query->threads});
-    t->even_count = even.count;
+    t->ranking = mw_stage_rank(t->arena, &(MwStageProbeQuery){.compilation = t->compilation,
+                                                              .batchings = &t->batchings,
+                                                              .memory_bytes = target_bytes(t),
+                                                              .known = t->known,
+                                                              .threads = t->query->threads});
     t->ranked_effort = mw_stage_known_effort(t->known);
-    for (int i = 0; i < even.count; i++)
-        add_ranked(t, even.at[i].batching, even.at[i].meshes, even.at[i].expected_s);
-    for (int i = 0; i < t->batchings.count; i++)
-        if (t->batchings.at[i].is_possible)
-            add_ranked(t, &t->batchings.at[i], 0, t->batchings.at[i].estimate.usual_s);
-    MwRankedPipeline *any = t->ranking.at + even.count;
-    qsort(any, (size_t)(t->ranking.count - even.count), sizeof *any, by_estimate);
 }
 
 bool mw_stage_tries_has_effort(const MwStageTries *t)
@@ -537,7 +486,8 @@ static bool is_next_promising(const MwStageTries *t)
     if (t->tried < t->least_tried)
         return true;
     if (next->meshes == 0)
-        return t->even_count == 0 || !best || best->micro_batches == next->batching->micro_batches;
+        return !mw_ranking_has_equal(&t->ranking) || !best ||
+               best->micro_batches == next->batching->micro_batches;
     if ((1 - MW_TUNED_ESTIMATE_MARGIN) * next->expected_s >
         (1 + MW_TUNED_ESTIMATE_MARGIN) * t->ranking.at[0].expected_s)
         return false;
@@ -548,7 +498,7 @@ static bool is_next_promising(const MwStageTries *t)
 /* What equal meshes leave of their share of the effort is not for meshes of any sizes. */
 static void keep_effort_of_any(MwStageTries *t)
 {
-    const double share = t->even_count > 0 ? 1 - MW_TUNED_EVEN_EFFORT : 1;
+    const double share = mw_ranking_has_equal(&t->ranking) ? 1 - MW_TUNED_EVEN_EFFORT : 1;
     const int64_t effort = mw_stage_known_effort(t->known);
     t->most_effort =
         mw_min(t->most_effort, effort + (int64_t)(share * (double)MW_TUNED_SEARCH_EFFORT));

@@ -5,14 +5,11 @@
 #define MW_PASSES_STAGES_TRIES_H
 
 #include "passes/memory_target.h"
-#include "passes/stages/batching.h"
+#include "passes/stages/ranking.h"
 #include "passes/stages/trials_query.h"
 
 /* What schedules whose stages go down the meshes and up again have found. */
 typedef struct MwVeeFound MwVeeFound;
-
-/* A number of micro-batches, with a number of meshes or any, in the ranking by estimate. */
-typedef struct MwRankedPipeline MwRankedPipeline;
 
 typedef MW_VEC(MwStageTrial) MwStageTrialList;
 
@@ -35,9 +32,8 @@ typedef struct {
     double one_stage_s, one_stage_bytes, one_stage_kept_bytes;
     int one_stage_micro_batches;
     MwStageTrialList trials;
-    MW_VEC(MwRankedPipeline) ranking; /* by estimate; the first `tried` were tried, or left out */
+    MwRanking ranking; /* the first `tried` were tried, or left out */
     int tried;
-    int even_count;        /* of the ranking: those of equal meshes, which come first */
     int64_t ranked_effort; /* that was known when it was made */
     MW_VEC(MwVeeFound) vees;
     int least_tried; /* what is left of the effort notwithstanding: what an earlier search tried, so
