@@ -9,15 +9,16 @@
 /* Part of the memory of a device that one value may take, whole and in f32, to be hidden, a weight
  * like its gradient: where memory is short there is no room for it beside what is used meanwhile.
  * Without a limit `bench/planning gpt-175b`, whose products have weights of 2.4 GB, is planned as
- * one stage, 20.7 s a step instead of 18.2 s. With a half of this GPT-39B on 64 A100 has a step of
- * 21.9 s instead of 16.9 s. */
+ * one stage, 18.7 s a step instead of 18.2 s (llama-405b 6.66 s instead of 6.91 s). With a half of
+ * this GPT-39B of docs/models.md in bf16 on 64 A100 has a step of 18.9 s instead of 17.0 s. */
 static const double LARGEST_SHARE = 1.0 / 64;
 
 /* Part of a collective that counts however much is computed beside it: those that wait for each
  * other come late, and of equal plans the one with fewer is better. With 0 sums of small gradients
- * are as cheap in each micro-batch as once a step, GPT-2 XL on 32 V100 (batch 256, f16) has a step
- * of 1.88 s instead of 1.86 s, and Gemma 2 9B on 16 A100 (batch 64) one of 12.5 s instead of
- * 12.4 s. */
+ * are as cheap in each micro-batch as once a step. Steps of models of docs/models.md with 0 and
+ * with this: GPT-2 XL on 32 V100 (batch 256, f16) 1.87 and 1.85 s, Gemma 2 9B on 16 A100 (batch 64)
+ * 12.6 and 12.4 s, T5 11B on 32 A100 (batch 256) 1.71 and 1.64 s, GShard MoE 10B on 32 A100 (batch
+ * 1024) 1.26 and 1.30 s. */
 static const double LEAST_SEEN = 0.2;
 
 /* What a layer does in a phase, in one micro-batch. */
