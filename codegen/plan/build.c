@@ -190,8 +190,8 @@ typedef struct {
     bool copies; /* that only save time (codegen/legal/legalize.h) */
 } Spending;
 
-static void prepare_stage(Builder *b, int index, const Spending *spending, MwMeshStorage *storage,
-                          MwPlanMesh *mesh)
+/* The legal graph of a stage and its units, which no order changes. */
+static void form_stage(const Builder *b, int index, bool copies, MwPlanMesh *mesh)
 {
     MwStageBuilder *s = &b->stages[index];
     *s = (MwStageBuilder){.arena = b->arena,
@@ -201,15 +201,22 @@ static void prepare_stage(Builder *b, int index, const Spending *spending, MwMes
                           .flight = mw_staging_flight(staging_of(b), index),
                           .mesh = mesh};
     const MwCostModel model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh);
-    s->legal = mw_legalize(b->work, s->stage->local->graph, &model, spending->copies);
+    s->legal = mw_legalize(b->work, s->stage->local->graph, &model, copies);
     s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal, s->flight.backward_follows));
+}
+
+/* Orders the units of a stage and gives their values buffers. */
+static void order_stage(const Builder *b, int index, const Spending *spending,
+                        MwMeshStorage *storage)
+{
+    MwStageBuilder *s = &b->stages[index];
+    const MwCostModel model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh);
     s->order = mw_order_units(s->legal, s->units);
     mw_order_buckets(s->legal, s->units, &model, &spending->bucketing, &s->order);
     MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
     mw_order_overlap(&live, &model, spending->peak_share, &s->order);
     live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
     s->storage = mw_storage_plan(storage, &live);
-    lower_kernels(b, s);
 }
 
 /* Room for what the stages of a mesh add. */
@@ -252,16 +259,23 @@ static void build_stage(Builder *b, int index)
     mw_stage_builder_weights(s);
 }
 
-/* The buffers of a mesh, with their places. */
-static MwMeshStorage build_storage(Builder *b, int index, const Spending *spending,
-                                   MwPlanMesh *mesh)
+/* The buffers of a mesh, with their places. False if that is more memory than a device has; the
+ * kernels are lowered only where it may be enough, or where there must be a result. */
+static bool build_storage(const Builder *b, int index, const Spending *spending, bool must,
+                          MwMeshStorage *storage)
 {
-    MwMeshStorage storage = {.arena = b->work};
     const MwStaging *staging = staging_of(b);
-    for (int chunk = 0; chunk < mw_staging_chunks(staging, index); chunk++)
-        prepare_stage(b, mw_staging_stage_at(staging, index, chunk), spending, &storage, mesh);
-    mw_storage_place(&storage, b->backend->overlaps, mw_device_bytes(b->compilation));
-    return storage;
+    const int chunks = mw_staging_chunks(staging, index);
+    const int64_t limit_bytes = mw_device_bytes(b->compilation);
+    *storage = (MwMeshStorage){.arena = b->work};
+    for (int chunk = 0; chunk < chunks; chunk++)
+        order_stage(b, mw_staging_stage_at(staging, index, chunk), spending, storage);
+    if (!must && limit_bytes && mw_storage_least_bytes(storage) > limit_bytes)
+        return false;
+    for (int chunk = 0; chunk < chunks; chunk++)
+        lower_kernels(b, &b->stages[mw_staging_stage_at(staging, index, chunk)]);
+    mw_storage_place(storage, b->backend->overlaps, limit_bytes);
+    return !limit_bytes || storage->arena_bytes <= limit_bytes;
 }
 
 /* As far as memory allows, in this order. The search fills the memory, so that gaps between buffers
@@ -280,18 +294,20 @@ static const Spending spendings[] = {
 static void build_mesh(Builder *b, int index)
 {
     MwPlanMesh *mesh = &b->plan->meshes[index];
-    const int64_t limit_bytes = mw_device_bytes(b->compilation);
+    const int chunks = mw_staging_chunks(staging_of(b), index);
     *mesh = (MwPlanMesh){.shape = b->compilation->stages[index].local->mesh,
                          .first_rank = staging_of(b)->meshes[index].first_device};
     make_room(b, index, mesh);
     MwMeshStorage storage = {0};
-    for (int i = 0; i < MW_COUNT(spendings); i++) {
-        storage = build_storage(b, index, &spendings[i], mesh);
-        if (!limit_bytes || storage.arena_bytes <= limit_bytes)
-            break;
+    bool fits = false;
+    for (int i = 0; i < MW_COUNT(spendings) && !fits; i++) {
+        const bool copies = spendings[i].copies;
+        for (int k = 0; k < chunks && (i == 0 || copies != spendings[i - 1].copies); k++)
+            form_stage(b, mw_staging_stage_at(staging_of(b), index, k), copies, mesh);
+        fits = build_storage(b, index, &spendings[i], i == MW_COUNT(spendings) - 1, &storage);
     }
     build_buffers(b, &storage, mesh);
-    for (int chunk = 0; chunk < mw_staging_chunks(staging_of(b), index); chunk++)
+    for (int chunk = 0; chunk < chunks; chunk++)
         build_stage(b, mw_staging_stage_at(staging_of(b), index, chunk));
     build_tasks(b, index, mesh);
     build_update(b, index, mesh);

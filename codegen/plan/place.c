@@ -14,36 +14,62 @@ typedef struct {
     int64_t bytes, live_bytes;
 } Place;
 
+/* The buffers of one memory: what those take that have places of their own, and when the others
+ * are live. */
+typedef struct {
+    Place fixed;
+    MwLifetime *lifetimes; /* [moving] */
+    int moving;
+} Occupants;
+
+static Occupants occupants_of(const MwMeshStorage *mesh, bool on_host, bool overlaps)
+{
+    Occupants of = {.lifetimes = MW_NEW(mesh->arena, MwLifetime, mesh->buffers.count)};
+    for (int i = 0; i < mesh->buffers.count; i++) {
+        const MwStorageBuffer *buffer = &mesh->buffers.at[i];
+        if (buffer->on_host != on_host)
+            continue;
+        if (has_own_place(buffer, overlaps)) {
+            of.fixed.bytes += buffer->slots * mw_slot_bytes(buffer->bytes);
+            of.fixed.live_bytes += buffer->slots * buffer->bytes;
+        } else {
+            of.lifetimes[of.moving++] =
+                (MwLifetime){.bytes = buffer->bytes,
+                             .begin = overlaps ? buffer->early : buffer->begin,
+                             .end = buffer->end};
+        }
+    }
+    return of;
+}
+
 /* Places the buffers on the host, or those that are not, from offset `begin` on. Buffers that are
  * live through the step or over several tasks lie first; the others share what follows. */
 static Place place(MwMeshStorage *mesh, bool on_host, int64_t begin, bool overlaps)
 {
-    int count = mesh->buffers.count, moving = 0;
-    MwLifetime *lifetimes = MW_NEW(mesh->arena, MwLifetime, count);
-    int64_t fixed = 0, fixed_live = 0;
-    for (int i = 0; i < count; i++) {
+    const Occupants of = occupants_of(mesh, on_host, overlaps);
+    const int64_t bytes =
+        mw_memory_assign(mesh->arena, of.lifetimes, of.moving, MW_BUFFER_ALIGNMENT);
+    const int64_t live = mw_memory_lower_bound(mesh->arena, of.lifetimes, of.moving);
+    int64_t fixed = 0;
+    int moving = 0;
+    for (int i = 0; i < mesh->buffers.count; i++) {
         MwStorageBuffer *buffer = &mesh->buffers.at[i];
         if (buffer->on_host != on_host)
             continue;
         if (has_own_place(buffer, overlaps)) {
             buffer->offset = begin + fixed;
             fixed += buffer->slots * mw_slot_bytes(buffer->bytes);
-            fixed_live += buffer->bytes * buffer->slots;
         } else {
-            lifetimes[moving++] = (MwLifetime){.bytes = buffer->bytes,
-                                               .begin = overlaps ? buffer->early : buffer->begin,
-                                               .end = buffer->end};
+            buffer->offset = begin + of.fixed.bytes + of.lifetimes[moving++].offset;
         }
     }
-    const int64_t bytes = mw_memory_assign(mesh->arena, lifetimes, moving, MW_BUFFER_ALIGNMENT);
-    const int64_t live = mw_memory_lower_bound(mesh->arena, lifetimes, moving);
-    moving = 0;
-    for (int i = 0; i < count; i++) {
-        MwStorageBuffer *buffer = &mesh->buffers.at[i];
-        if (buffer->on_host == on_host && !has_own_place(buffer, overlaps))
-            buffer->offset = begin + fixed + lifetimes[moving++].offset;
-    }
-    return (Place){fixed + bytes, fixed_live + live};
+    return (Place){of.fixed.bytes + bytes, of.fixed.live_bytes + live};
+}
+
+int64_t mw_storage_least_bytes(const MwMeshStorage *mesh)
+{
+    const Occupants of = occupants_of(mesh, false, false);
+    return of.fixed.bytes + mw_memory_lower_bound(mesh->arena, of.lifetimes, of.moving);
 }
 
 static void place_arena(MwMeshStorage *mesh, bool overlaps)

@@ -69,6 +69,8 @@ MwStorage mw_storage_plan(MwMeshStorage *mesh, MwLiveRanges *live);
  * unit runs stays free. */
 int mw_storage_add_scratch(MwStorage *storage, const MwUnits *units, int unit, int64_t bytes,
                            bool stays);
+/* No arena takes less than this for the buffers so far. */
+int64_t mw_storage_least_bytes(const MwMeshStorage *mesh);
 /* Assigns offsets, in the arena and on the host, when the buffers of all stages are there.
  * `overlaps`: collectives run early, if the arena then takes no more than `limit_bytes` (0: however
  * much it takes). */
