@@ -101,6 +101,8 @@ typedef struct {
     MwExcessKind kind;
     int mesh;                          /* -1: no mesh in particular */
     int64_t needed_bytes, limit_bytes; /* needed 0: not known */
+    int64_t wanted_bytes;              /* for collectives beside kernels, too; 0: not known */
+    int64_t estimated_bytes;           /* that the passes thought it needs; 0: not known */
 } MwExcess;
 
 /* A tensor of the model that is padded. */

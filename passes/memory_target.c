@@ -25,15 +25,18 @@ static bool move_to(MwMemoryTarget *target, int64_t bytes)
     return true;
 }
 
-bool mw_memory_target_exceeded(MwMemoryTarget *target, int64_t needed_bytes)
+bool mw_memory_target_exceeded(MwMemoryTarget *target, int64_t needed_bytes,
+                               int64_t estimated_bytes)
 {
     MW_ASSERT(needed_bytes > target->limit_bytes);
+    const bool is_known = estimated_bytes > 0 && estimated_bytes < target->target_bytes;
+    const int64_t exceeded = is_known ? estimated_bytes : target->target_bytes;
     int64_t excess = needed_bytes - target->limit_bytes;
     if (target->is_corrected)
         excess += (int64_t)(MW_TUNED_MEMORY_MARGIN * (double)target->limit_bytes);
     target->is_corrected = true;
-    target->least_exceeded_bytes = target->target_bytes;
-    return excess < target->target_bytes && move_to(target, target->target_bytes - excess);
+    target->least_exceeded_bytes = exceeded;
+    return excess < exceeded && move_to(target, exceeded - excess);
 }
 
 bool mw_memory_target_empty(MwMemoryTarget *target)

@@ -6,9 +6,10 @@
  * more than was estimated for its layers, resharding makes copies, buffers leave gaps between
  * them. The limit is constant. The target, which estimates may not exceed, changes:
  *
- * - after an outcome that needs more than the limit, the target falls by the excess, and from
- *   the second time on also by a margin (MW_TUNED_MEMORY_MARGIN), because no outcome follows its
- *   target exactly;
+ * - after an outcome that needs more than the limit, the target falls by the excess, below what
+ *   that outcome was estimated to need, since any target from there on has the same outcome; and
+ *   from the second time on also by a margin (MW_TUNED_MEMORY_MARGIN), because no outcome follows
+ *   its target exactly;
  * - after a target without any outcome, it rises to the middle between that target and the least
  *   target whose outcome needed too much.
  *
@@ -33,9 +34,11 @@ typedef struct {
 /* A target that starts at the limit. */
 MwMemoryTarget mw_memory_target(int64_t limit_bytes, int most_corrections);
 
-/* Sets the next target after an outcome that needs `needed_bytes`, more than the limit. False if
- * there is no other target; the target then stays. */
-bool mw_memory_target_exceeded(MwMemoryTarget *target, int64_t needed_bytes);
+/* Sets the next target after an outcome that needs `needed_bytes`, more than the limit, where
+ * `estimated_bytes` were estimated (0: not known). False if there is no other target; the target
+ * then stays. */
+bool mw_memory_target_exceeded(MwMemoryTarget *target, int64_t needed_bytes,
+                               int64_t estimated_bytes);
 
 /* Sets the next target after a target without an outcome. False if there is no other target. */
 bool mw_memory_target_empty(MwMemoryTarget *target);

@@ -61,6 +61,7 @@ typedef struct {
     const char
         *name;     /* "4 stages, 1f1b, 16 micro-batches"; NULL: nothing was chosen among layouts */
     double step_s; /* as the search estimates it */
+    int64_t needed_bytes;          /* of the device that needs most, likewise; 0: not known */
     const MwStageChecked *checked; /* [stages]; NULL: none was solved */
     const MwStagingAlternative *alternatives;
     int alternative_count;

@@ -161,7 +161,8 @@ static bool correct(MwMemoryTarget *target, const Attempt *attempt)
     case MW_EXCESS_SHARDING:
         return mw_memory_target_empty(target);
     case MW_EXCESS_ARENA:
-        return mw_memory_target_exceeded(target, attempt->compilation.excess.needed_bytes);
+        return mw_memory_target_exceeded(target, attempt->compilation.excess.wanted_bytes,
+                                         attempt->compilation.excess.estimated_bytes);
     }
     MW_UNREACHABLE();
 }

@@ -82,13 +82,19 @@ static const MwSharding *solve_within(Fit *f, int64_t target_bytes)
     return sharding;
 }
 
+/* Sets the target after a solution that needs too much with the copies that it had no nodes for. */
+static bool exceeds(MwMemoryTarget *target, const MwSharding *sharding)
+{
+    return mw_memory_target_exceeded(target, sharding->peak_bytes, sharding->solution.peak_usage);
+}
+
 /* Solves the problem without nodes for copies, for less memory while the solution does not fit.
  * Returns the solution within the whole memory. */
 static const MwSharding *solve_lowered(Fit *f)
 {
     MwMemoryTarget target = mw_memory_target(f->memory_bytes, LOWERINGS);
     const MwSharding *first = solve_within(f, f->memory_bytes), *last = first;
-    while (last && !f->fit.sharding && mw_memory_target_exceeded(&target, f->fit.needed_bytes))
+    while (last && !f->fit.sharding && exceeds(&target, last))
         last = solve_within(f, target.target_bytes);
     return first;
 }
@@ -108,7 +114,7 @@ static void solve_with_copies(Fit *f, const MwSharding *last)
         else if (copy_rounds > 0 && add_copies(last, f->memory_bytes, modelled))
             copy_rounds--;
         else
-            unfinished = mw_memory_target_exceeded(&target, last->peak_bytes);
+            unfinished = exceeds(&target, last);
         if (!unfinished)
             return;
         last = solve_within(f, target.target_bytes);

@@ -17,7 +17,8 @@
 struct MwStageFound {
     MwStageTrialList trials;
     MwStageTrials out;
-    int tried; /* numbers of micro-batches */
+    double memory_bytes; /* of a device, that it was found for */
+    int tried;           /* numbers of micro-batches */
 };
 
 /* One stage comes first, as the incumbent that pipelines must improve on. After the pipelines,
@@ -48,6 +49,12 @@ static int leanest(const MwStageTries *t)
     return best;
 }
 
+/* What a device needs for a trial: as solved, or by estimate. */
+static double needed_bytes(const MwStageTrial *trial)
+{
+    return fmax(trial->needed_bytes, trial->layout.needed_bytes);
+}
+
 /* The least memory of a device that a trial needs beyond the limit; INFINITY: not known. */
 static double least_excessive_bytes(const MwStageTries *t)
 {
@@ -63,7 +70,7 @@ static bool correct_target(MwStageTries *t, bool may_fit)
 {
     double needed = least_excessive_bytes(t);
     return may_fit && isfinite(needed)
-               ? mw_memory_target_exceeded(&t->target, (int64_t)ceil(needed))
+               ? mw_memory_target_exceeded(&t->target, (int64_t)ceil(needed), 0)
                : mw_memory_target_empty(&t->target);
 }
 
@@ -175,15 +182,38 @@ static int take_next(MwStageTries *t, MwStageFound *found)
     return mw_stage_tries_incumbent(t) ? validate_open(t) : -1;
 }
 
+/* Whether the layout that an earlier search found, for more memory, is the best for less, too: it
+ * fits, and no other gains by having less. */
+static bool is_best_still(const MwStageTries *t, const MwStageFound *found)
+{
+    for (int i = 0; i < found->trials.count; i++)
+        if (found->trials.at[i].is_taken)
+            return false;
+    return found->out.chosen >= 0 && found->memory_bytes >= t->query->memory_bytes &&
+           needed_bytes(&found->trials.at[found->out.chosen]) <= t->query->memory_bytes;
+}
+
+/* Takes what was found for more memory. */
+static void keep_found(MwStageTries *t, const MwStageFound *found)
+{
+    t->trials = found->trials;
+    for (int i = 0; i < t->trials.count; i++)
+        t->trials.at[i].fits &= needed_bytes(&t->trials.at[i]) <= t->query->memory_bytes;
+}
+
 /* Searches, or goes on with what was found. */
 static void choose(MwStageTries *t, MwStageFound *found)
 {
     MwStageTrials *out = t->out;
     MwStageBatching *first = &t->batchings.at[0];
-    if (found) {
+    const bool takes_next = found && t->compilation->takes_next_layout;
+    if (takes_next || (found && is_best_still(t, found))) {
         *out = found->out;
         out->solved_entries = 0;
-        out->chosen = take_next(t, found);
+        if (takes_next)
+            out->chosen = take_next(t, found);
+        else
+            keep_found(t, found);
     } else if (mw_stage_tries_make(t, first)) {
         out->kept_bytes = mw_stage_costs_whole(first->costs, MW_LAYER_KEEPS).kept_bytes;
         search_layouts(t);
@@ -214,13 +244,16 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
     t.batchings = mw_stage_batchings(compilation);
     MwStageFound **found = mw_stage_known_found(t.known);
     t.least_tried = *found ? (*found)->tried : 0;
-    choose(&t, compilation->takes_next_layout ? *found : NULL);
+    choose(&t, *found);
     out.needed_bytes = least_excessive_bytes(&t);
     out.trials = t.trials.at;
     out.trial_count = t.trials.count;
-    *found =
-        mw_arena_dup(t.kept, &(MwStageFound){t.trials, out, (int)mw_max(t.tried, t.least_tried)},
-                     sizeof **found);
+    *found = mw_arena_dup(t.kept,
+                          &(MwStageFound){.trials = t.trials,
+                                          .out = out,
+                                          .memory_bytes = query->memory_bytes,
+                                          .tried = (int)mw_max(t.tried, t.least_tried)},
+                          sizeof **found);
     if (out.leanest >= 0) {
         const MwStageTrial *taken = &out.trials[out.chosen >= 0 ? out.chosen : out.leanest];
         MwStageBatching *batching = mw_stage_batching_of(&t.batchings, &taken->layout);
@@ -228,6 +261,7 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
         out.staging = mw_stage_layout_staging(t.arena, batching->costs, &taken->layout);
         out.staging.name = taken->name;
         out.staging.step_s = taken->layout.step_s;
+        out.staging.needed_bytes = (int64_t)needed_bytes(taken);
         out.staging.checked = taken->is_solved ? taken->checked : NULL;
     }
     mw_stage_batchings_free(&t.batchings);

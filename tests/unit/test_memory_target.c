@@ -13,13 +13,17 @@ typedef struct {
     const char *what;
     int corrections;
     struct {
-        int needed; /* of the outcome; EMPTY: nothing was found */
-        int next;   /* the target after it; -1: there is none */
+        int needed;    /* of the outcome; EMPTY: nothing was found */
+        int next;      /* the target after it; -1: there is none */
+        int estimated; /* of the outcome; 0: not known */
     } steps[MOST];
 } Course;
 
 static const Course courses[] = {
     {"falls by the excess", 3, {{10100, 9900}}},
+    {"falls below what was estimated", 3, {{10100, 9400, 9500}, {EMPTY, 9450}}},
+    {"and from there on by a margin too", 3, {{10100, 9400, 9500}, {10100, 9200 - MARGIN, 9300}}},
+    {"an estimate above the target says nothing", 3, {{10100, 9900, 10050}}},
     {"then by a margin too", 3, {{10100, 9900}, {10200, 9700 - MARGIN}}},
     {"nothing for the whole limit", 3, {{EMPTY, -1}}},
     {"rises to halfway", 3, {{11000, 9000}, {EMPTY, 9500}, {EMPTY, 9750}, {EMPTY, -1}}},
@@ -39,8 +43,9 @@ START_TEST(takes_its_course)
     ck_assert_int_eq(target.target_bytes, LIMIT);
     for (int i = 0; i < MOST && course->steps[i].next; i++) {
         int needed = course->steps[i].needed;
-        bool goes_on = needed == EMPTY ? mw_memory_target_empty(&target)
-                                       : mw_memory_target_exceeded(&target, needed);
+        bool goes_on = needed == EMPTY
+                           ? mw_memory_target_empty(&target)
+                           : mw_memory_target_exceeded(&target, needed, course->steps[i].estimated);
         ck_assert_msg(goes_on == (course->steps[i].next > 0), "%s: step %d", course->what, i);
         if (goes_on)
             ck_assert_msg(target.target_bytes == course->steps[i].next,
