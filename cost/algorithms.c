@@ -46,6 +46,12 @@ static double two_volumes(double n)
     return 2;
 }
 
+static double six_fifths(double n)
+{
+    (void)n;
+    return 6 / 5.0;
+}
+
 static double one(double n)
 {
     (void)n;
@@ -115,6 +121,30 @@ static double once(const MwAlgorithmCost *row, const MwGroupLinks *route, double
     const double rate = fmin(route->near_bytes_per_s, route->group_bytes_per_s);
     return far * route->far_latency_s + near * route->near_latency_s +
            row->volume(ways) * bytes / rate;
+}
+
+/* As a ring does; but trees of NCCL are chains within nodes, up along all devices, and down. */
+static double along_trees(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
+{
+    const double time_s = once(row, route, bytes);
+    if (!route->has_chains)
+        return time_s;
+    const double ways = (double)route->inner * route->outer;
+    const double near = row->messages(ways) - row->messages(route->outer);
+    return time_s + (2 * (route->inner - 1) - near) * route->near_latency_s;
+}
+
+/* Within a node in one message, of which each device sends its part once and the switch the sum;
+ * between nodes along two trees. */
+static double by_switch(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
+{
+    if (route->switch_bytes_per_s <= 0 || route->inner == 1)
+        return INFINITY;
+    double rate = route->switch_bytes_per_s;
+    if (route->outer > 1)
+        rate = fmin(rate, route->group_bytes_per_s / (route->outer > 2 ? 2 : 1));
+    return route->near_latency_s + row->messages(route->outer) * route->far_latency_s +
+           row->volume((double)route->inner * route->outer) * bytes / rate;
 }
 
 /* On each level what the row says of that level; `far_bytes` of each device between nodes. */
@@ -203,6 +233,11 @@ const MwAlgorithmCost *mw_algorithm_row(MwCollective kind, MwAlgorithm algorithm
 MwAlgorithm mw_algorithm_of(const MwAlgorithmCost *row)
 {
     return row->algorithm;
+}
+
+MwCollective mw_algorithm_collective(const MwAlgorithmCost *row)
+{
+    return row->kind;
 }
 
 bool mw_algorithm_is_choice(const MwAlgorithmCost *row, const MwCluster *cluster, int ways)

@@ -16,6 +16,8 @@ typedef struct {
     /* Rates between nodes: of the group's part of a node, where its devices serve one flow
      * together; of one device of the group, where it alone sends; of each, where all send. */
     double group_bytes_per_s, one_bytes_per_s, each_bytes_per_s;
+    double switch_bytes_per_s; /* of one device, by the switch of its node; 0: it sums nothing */
+    bool has_chains;           /* trees are chains within nodes */
 } MwGroupLinks;
 
 /* The algorithms of a collective: a row of cost/algorithms.def. */
@@ -26,6 +28,7 @@ const MwAlgorithmCost *mw_algorithm_next(MwCollective kind, const MwAlgorithmCos
 /* Its row for the algorithm; NULL: it is not done so. */
 const MwAlgorithmCost *mw_algorithm_row(MwCollective kind, MwAlgorithm algorithm);
 MwAlgorithm mw_algorithm_of(const MwAlgorithmCost *row);
+MwCollective mw_algorithm_collective(const MwAlgorithmCost *row);
 
 /* Whether collectives of `ways` devices of the cluster may be done by it. */
 bool mw_algorithm_is_choice(const MwAlgorithmCost *row, const MwCluster *cluster, int ways);

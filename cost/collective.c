@@ -41,38 +41,24 @@ double mw_cost_link_share(const MwLink *link, int ways, int flows, int devices)
     return share;
 }
 
-static MwGroupLinks level_route(const LinkLevel *level)
+/* Whether trees are chains within nodes, as NCCL's are. */
+static bool has_chains(const MwCluster *cluster)
 {
-    return (MwGroupLinks){.inner = level->ways,
-                          .outer = 1,
-                          .near_latency_s = level->link->latency_s,
-                          .near_bytes_per_s =
-                              mw_cost_link_share(level->link, level->ways, level->flows, 1),
-                          .group_bytes_per_s = INFINITY,
-                          .one_bytes_per_s = INFINITY,
-                          .each_bytes_per_s = INFINITY};
+    return mw_backend_named(cluster->backend)->uses_nccl;
 }
 
-/* Seconds by one algorithm and the fastest of its protocols, with the call. `link` is that of the
- * call, and of all messages if the route has one level. */
-static double algorithm_s(const MwCluster *cluster, const MwLink *link, const MwAlgorithmCost *row,
-                          const MwGroupLinks *route, double bytes)
+static MwGroupLinks level_route(const LinkLevel *level)
 {
-    const bool is_far = route->outer == 1 && link == &cluster->network_link;
-    const MwProtocol *protocol = NULL;
-    double best_s = INFINITY;
-    while ((protocol = mw_protocol_next(cluster, mw_algorithm_of(row), protocol))) {
-        MwGroupLinks by = *route;
-        by.near_latency_s += is_far ? protocol->far_s : protocol->near_s;
-        by.far_latency_s += protocol->far_s;
-        by.near_bytes_per_s *= protocol->rate;
-        by.group_bytes_per_s *= protocol->rate;
-        by.one_bytes_per_s *= protocol->rate;
-        by.each_bytes_per_s *= protocol->rate;
-        best_s = fmin(best_s,
-                      fmax(link->call_s + protocol->call_s, 0) + mw_algorithm_s(row, &by, bytes));
-    }
-    return best_s;
+    return (MwGroupLinks){
+        .inner = level->ways,
+        .outer = 1,
+        .near_latency_s = level->link->latency_s,
+        .near_bytes_per_s = mw_cost_link_share(level->link, level->ways, level->flows, 1),
+        .group_bytes_per_s = INFINITY,
+        .one_bytes_per_s = INFINITY,
+        .each_bytes_per_s = INFINITY,
+        .switch_bytes_per_s = level->link->switch_bytes_per_s,
+        .has_chains = has_chains(level->cluster) && level->link == &level->cluster->node_link};
 }
 
 /* The algorithm among the choices that is the fastest on a route, and its time. */
@@ -84,7 +70,7 @@ static MwCollectiveChoice fastest(const MwCluster *cluster, const MwLink *link, 
     while ((row = mw_algorithm_next(kind, row))) {
         if (!mw_algorithm_is_choice(row, cluster, route->inner * route->outer))
             continue;
-        const double time_s = algorithm_s(cluster, link, row, route, bytes);
+        const double time_s = mw_protocols_s(cluster, link, row, route, bytes);
         if (time_s < best.time_s)
             best = (MwCollectiveChoice){time_s, mw_algorithm_of(row)};
     }
@@ -178,6 +164,8 @@ static MwGroupLinks whole_route(const MwCluster *cluster, const MwAxisPath *path
         .group_bytes_per_s = mw_cost_link_share(network, path->outer, sharers, inner),
         .one_bytes_per_s = mw_cost_link_share(network, path->outer, sharers, 1),
         .each_bytes_per_s = mw_cost_link_share(network, path->outer, sharers * inner, 1),
+        .switch_bytes_per_s = node->switch_bytes_per_s,
+        .has_chains = has_chains(cluster),
     };
 }
 
@@ -263,5 +251,5 @@ double mw_cost_algorithm_s(const MwCostModel *model, MwCollective kind, MwAlgori
     const MwGroupLinks route =
         has_two_levels(path) ? whole_route(cluster, path) : level_route(&level);
     const MwLink *link = has_two_levels(path) ? &cluster->network_link : level.link;
-    return algorithm_s(cluster, link, row, &route, bytes);
+    return mw_protocols_s(cluster, link, row, &route, bytes);
 }

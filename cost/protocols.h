@@ -4,20 +4,12 @@
 #ifndef MW_COST_PROTOCOLS_H
 #define MW_COST_PROTOCOLS_H
 
-#include "base/algorithm.h"
-#include "ir/cluster.h"
+#include "cost/algorithms.h"
 
-typedef struct {
-    MwAlgorithm algorithm;
-    /* seconds beyond those of the cluster file: of a call, of a message within a node, of one
-     * between nodes */
-    double call_s, near_s, far_s;
-    double rate; /* part of the bandwidth */
-} MwProtocol;
-
-/* The next protocol of the algorithm after `protocol`, the first after NULL; NULL after the
- * last. */
-const MwProtocol *mw_protocol_next(const MwCluster *cluster, MwAlgorithm algorithm,
-                                   const MwProtocol *protocol);
+/* Seconds of a collective on `bytes` (of the larger of operand and result) by an algorithm and the
+ * quickest of its protocols, with the call. `link` is that of the call, and of all messages if the
+ * route has one level. INFINITY where the algorithm has no formula for such a route. */
+double mw_protocols_s(const MwCluster *cluster, const MwLink *link, const MwAlgorithmCost *row,
+                      const MwGroupLinks *route, double bytes);
 
 #endif

@@ -80,6 +80,8 @@ typedef struct {
      * devices share. */
     MwCurve bandwidth;
     double device_bytes_per_s; /* the most that one device can use of the network; 0: all of it */
+    /* rate of one device, each way, where the switch of a node sums and copies; 0: it does not */
+    double switch_bytes_per_s;
     /* [measured_count] on the network: between nodes, with every device taking part */
     MwMeasuredCollective *measured;
     int measured_count;

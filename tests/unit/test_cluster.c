@@ -72,6 +72,7 @@ START_TEST(a_file_gives_its_figures)
                   "  host { memory = 1 TB\n latency = 6 us\n bandwidth = 12 GB/s\n"
                   "    update = 200 GB/s }\n"
                   "  node { latency = 3 us\n bandwidth = [2: 42 GB/s, 8: 128 GB/s]\n call = 6 us\n"
+                  "    switch = 320 GB/s\n"
                   "    all_reduce 8 = [1 MB: 79 us, 8 MB: 183 us] }\n"
                   "  network { latency = 25 us\n bandwidth = 25 Gb/s\n"
                   "    device_bandwidth = 1.25 GB/s }\n"
@@ -105,6 +106,7 @@ START_TEST(a_file_gives_its_figures)
     ck_assert_double_eq(c->host.bytes_per_s, 12e9);
     ck_assert_double_eq(c->host.update_bytes_per_s, 200e9);
     ck_assert_double_eq(c->node_link.call_s, 6e-6);
+    ck_assert_double_eq(c->node_link.switch_bytes_per_s, 320e9);
     ck_assert_int_eq(c->node_link.measured[0].kind, MW_ALL_REDUCE);
     ck_assert_int_eq(c->node_link.measured[0].ways, 8);
     ck_assert_double_eq(c->node_link.measured[0].time_s.points[1].value, 183e-6);

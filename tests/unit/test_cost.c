@@ -96,9 +96,9 @@ START_TEST(collectives_cost_what_the_formulas_say)
         {"cpu", "4x8", MW_ALL_TO_ALL, 1, 1e8, 10e-6 + 7e-6 + 0.875e-3},
         /* Recursive doubling, for a few bytes: 3 messages of the whole. */
         {"cpu", "4x8", MW_ALL_REDUCE, 1, 1e3, 10e-6 + 3e-6 + 3e-8},
-        /* NCCL: the ring by Simple for much, the tree by LL for little, LL128 in between. */
+        /* NCCL: the ring by Simple for much, by LL for little, LL128 in between. */
         {"cuda", "4x8", MW_ALL_REDUCE, 1, 1e8, 11.8e-6 + 14 * 3.8e-6 + 1.75e-3},
-        {"cuda", "4x8", MW_ALL_REDUCE, 1, 1e3, 10.2e-6 + 6e-6 + 2e-8 * 3.8 / 0.92},
+        {"cuda", "4x8", MW_ALL_REDUCE, 1, 1e3, 10e-6 + 14e-6 + 1.75e-8 * 4},
         {"cuda", "4x8", MW_ALL_GATHER, 1, 1e8, 11.8e-6 + 7 * 3.8e-6 + 0.875e-3},
         {"cuda", "4x8", MW_ALL_GATHER, 1, 1e6, 17.4e-6 + 7 * 2.3e-6 + 8.75e-6 / 0.92},
         {"cuda", "4x8", MW_ALL_GATHER, 1, 1e3, 10e-6 + 7e-6 + 8.75e-9 * 4},
@@ -110,9 +110,17 @@ START_TEST(collectives_cost_what_the_formulas_say)
          * call. */
         {"cpu", "32", MW_ALL_REDUCE, 0, 1e8,
          20e-6 + 6e-6 + 1.75e-3 + 20e-6 + 1.5 * 1.25e7 / 3.125e9},
-        /* A flat tree: 2 log2(4) messages far, the other 2 * (5 - 2) near. */
+        /* NCCL's tree: 2 log2(4) messages far, and a chain of eight near, up and down. For some
+         * sizes it gets a part of the bandwidth. */
         {"cuda", "32", MW_ALL_REDUCE, 0, 1,
-         20.2e-6 + 4 * 7.3e-6 + 6 * 1e-6 + 2 / 25e9 * 3.8 / 0.92},
+         20.2e-6 + 4 * 7.3e-6 + 14 * 1e-6 + 2 / 25e9 * 3.8 / 0.92},
+        {"cuda", "32", MW_ALL_REDUCE, 0, 262144,
+         27.4e-6 + 4 * 10.8e-6 + 14 * 1.65e-6 + 2 * 262144 / 25e9 / (0.92 * 7 / 9) / 0.6},
+        /* Its ring over several nodes, for much: messages take longer. */
+        {"cuda", "32", MW_ALL_REDUCE, 0, 1e9,
+         1.4 * (21.8e-6 + 6 * 16.3e-6 + 56 * 3.8e-6) + 62e9 / 32 / 25e9},
+        /* One device in each node: less of the bandwidth by LL128. */
+        {"cuda", "4x8", MW_ALL_GATHER, 0, 1e5, 27.4e-6 + 3 * 6.3e-6 + 0.75e5 / 3.125e9 / 0.7},
         /* NCCL gathers by one ring through all, where MPI does it level by level. */
         {"cuda", "32", MW_ALL_GATHER, 0, 1e9,
          21.8e-6 + 3 * 16.3e-6 + 28 * 3.8e-6 + 31e9 / 32 / 25e9},
@@ -198,7 +206,7 @@ START_TEST(the_fastest_algorithm_is_chosen)
         {"cpu", "4x8", 1, 1e8, MW_ALGORITHM_BUTTERFLY},
         {"cpu", "6", 0, 1e3, MW_ALGORITHM_TREE}, /* no butterfly of six devices */
         {"cpu", "6", 0, 1e8, MW_ALGORITHM_RING},
-        {"cuda", "4x8", 1, 1e3, MW_ALGORITHM_TREE},
+        {"cuda", "4x8", 1, 1e3, MW_ALGORITHM_RING},
         {"cuda", "4x8", 1, 1e8, MW_ALGORITHM_RING},
         {"cuda", "4x8", 0, 1e8, MW_ALGORITHM_RING},
         {"cuda", "32", 0, 1e3, MW_ALGORITHM_TREE},
@@ -218,6 +226,39 @@ START_TEST(the_fastest_algorithm_is_chosen)
         if (choice.algorithm != MW_ALGORITHM_COUNT)
             NEAR(choice.time_s, mw_cost_algorithm_s(&model, MW_ALL_REDUCE, choice.algorithm,
                                                     cases[i].axis, cases[i].bytes));
+    }
+}
+END_TEST
+
+/* On the test cluster whose switches sum at 80 GB/s for each device. */
+START_TEST(switches_sum_where_they_can)
+{
+    static const struct {
+        const char *mesh;
+        int axis;
+        double bytes, seconds;
+    } cases[] = {
+        {"4x8", 1, 1e6, 3.4e-6 + 23.4e-6 + 1.2e6 / 80e9},
+        /* Between two nodes all of the network; between four, half. */
+        {"16", 0, 1e6, 13.4e-6 + 23.4e-6 + 2 * 16.3e-6 + 1.2e6 / 25e9},
+        {"32", 0, 1e6, 13.4e-6 + 23.4e-6 + 4 * 16.3e-6 + 1.2e6 / 12.5e9},
+        {"4x8", 0, 1e6, INFINITY}, /* one device in each node */
+    };
+    for (int i = 0; i < MW_COUNT(cases); i++) {
+        MwCluster cluster = test_cluster("cuda");
+        cluster.node_link.switch_bytes_per_s = 80e9;
+        MwMeshShape mesh = mesh_of(cases[i].mesh);
+        MwCostModel model = mw_cost_model(&cluster, &mesh);
+        const double s = mw_cost_algorithm_s(&model, MW_ALL_REDUCE, MW_ALGORITHM_SWITCH,
+                                             cases[i].axis, cases[i].bytes);
+        if (s != cases[i].seconds && !(fabs(s - cases[i].seconds) <= 1e-9 * cases[i].seconds))
+            ck_abort_msg("case %d: %g s, not %g s", i, s, cases[i].seconds);
+        const MwCollectiveChoice choice =
+            mw_cost_choice(&model, MW_ALL_REDUCE, cases[i].axis, cases[i].bytes);
+        ck_assert_int_eq(choice.algorithm == MW_ALGORITHM_SWITCH, isfinite(s));
+        cluster.node_link.switch_bytes_per_s = 0;
+        ck_assert(isinf(mw_cost_algorithm_s(&model, MW_ALL_REDUCE, MW_ALGORITHM_SWITCH,
+                                            cases[i].axis, cases[i].bytes)));
     }
 }
 END_TEST
@@ -442,6 +483,7 @@ int main(void)
     tcase_add_test(tcase, collectives_cost_what_the_formulas_say);
     tcase_add_test(tcase, algorithms_cost_what_the_formulas_say);
     tcase_add_test(tcase, the_fastest_algorithm_is_chosen);
+    tcase_add_test(tcase, switches_sum_where_they_can);
     tcase_add_test(tcase, one_device_gets_no_more_of_the_network_than_it_can);
     tcase_add_test(tcase, measured_collectives_replace_the_formula);
     tcase_add_test(tcase, bandwidth_may_depend_on_the_devices);
