@@ -54,7 +54,7 @@ typedef struct {
     const MwAlgorithmCost *row;
     const MwGroupLinks *route;
     double bytes;
-    bool is_far; /* all its messages are between nodes, and the route has one level */
+    bool is_far; /* the group has one device in each node, and the route one level */
 } Call;
 
 /* Between two sizes the part is a straight line in their logarithms. */
@@ -68,8 +68,8 @@ static double size_rate(SizeRates which, double bytes)
     return size_rates[which][low] + (at - low) * (after - size_rates[which][low]);
 }
 
-/* By what factor messages take longer: a row of PROTOCOL has it in `plateau`. `few`: bytes of each
- * of the parts in which a collective is on all channels. */
+/* By what factor the call and its messages take longer: not where each channel of NCCL, of which
+ * every device has a part, has fewer than FEW bytes. */
 static double plateau(const Protocol *protocol, const Call *call)
 {
     enum { FEW = 64 };
@@ -86,8 +86,7 @@ static double plateau(const Protocol *protocol, const Call *call)
 static MwGroupLinks links_by(const Protocol *protocol, const Call *call)
 {
     MwGroupLinks by = *call->route;
-    const double rate =
-        call->is_far || (by.inner == 1 && by.outer > 1) ? protocol->alone : protocol->rate;
+    const double rate = call->is_far ? protocol->alone : protocol->rate;
     by.near_latency_s += call->is_far ? protocol->far_s : protocol->near_s;
     if (by.outer > 1)
         by.near_latency_s = fmax(by.near_latency_s, protocol->least_s);
