@@ -35,8 +35,10 @@ MwRanking mw_stage_rank(MwArena *arena, const MwStageProbeQuery *query)
             mw_stage_batching_estimate(&batchings->at[i], query->memory_bytes);
     if (mw_stage_probe_pays(query->compilation))
         even = mw_stage_probe(arena, query);
-    for (int i = 0; i < even.count; i++)
+    for (int i = 0; i < even.count; i++) {
         add(arena, &ranking, even.at[i].batching, even.at[i].meshes, even.at[i].expected_s);
+        ranking.at[i].is_probed = isfinite(even.at[i].probed_s);
+    }
     for (int i = 0; i < batchings->count; i++)
         if (batchings->at[i].is_possible)
             add(arena, &ranking, &batchings->at[i], 0, batchings->at[i].estimate.usual_s);

@@ -13,6 +13,7 @@ typedef struct {
     MwStageBatching *batching;
     int meshes;        /* number of equal meshes; 0: any */
     double expected_s; /* of a step, by estimate */
+    bool is_probed;    /* that estimate is of a stage that was solved */
     bool is_tried;
     double step_s, ideal_s;               /* of the best layout with it; INFINITY: none yet */
     bool lacks_memory[MW_PIPELINE_COUNT]; /* schedules for which memory does not suffice */

@@ -474,8 +474,9 @@ static bool is_more_wanted(const MwStageTries *t)
 
 /* Whether the next of the ranking may be better than the incumbent, and is in turn. Equal meshes
  * are in turn while there is effort for them, and while they may be better than the first, both
- * being expected wrongly by ESTIMATE_MARGIN; then meshes of any sizes with as many micro-batches as
- * the best of them. */
+ * being expected wrongly by ESTIMATE_MARGIN; those that the probes left out, since others promised
+ * more, only until a pipeline is found. Then meshes of any sizes are in turn with as many
+ * micro-batches as the best of the equal ones. */
 static bool is_next_promising(const MwStageTries *t)
 {
     const MwRankedPipeline *next = &t->ranking.at[t->tried];
@@ -488,6 +489,8 @@ static bool is_next_promising(const MwStageTries *t)
     if (next->meshes == 0)
         return !mw_ranking_has_equal(&t->ranking) || !best ||
                best->micro_batches == next->batching->micro_batches;
+    if (!next->is_probed && best && best->stage_count > 1)
+        return false;
     if ((1 - MW_TUNED_ESTIMATE_MARGIN) * next->expected_s >
         (1 + MW_TUNED_ESTIMATE_MARGIN) * t->ranking.at[0].expected_s)
         return false;
