@@ -16,8 +16,9 @@
 #endif
 
 /* Blocks of at least MAPPED_BYTES are mapped one by one, so that they go back to the system when
- * they are freed. malloc would keep them after the first such block, and zero them in full to
- * use them again. Under a sanitizer all blocks come from malloc, which reports leaks. */
+ * they are freed, and come zeroed; malloc would keep them after the first such block. What is
+ * allocated from other blocks is zeroed then, not the blocks, of which much stays unused. Under a
+ * sanitizer all blocks come from malloc, which reports leaks. */
 enum {
     ALIGNMENT = 16,
     FIRST_BLOCK_BYTES = 1 << 14,
@@ -53,9 +54,14 @@ static void *map(size_t bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+static bool is_mapped(size_t bytes)
+{
+    return bytes >= MAPPED_BYTES;
+}
+
 static void *system_alloc(size_t bytes)
 {
-    void *memory = bytes < MAPPED_BYTES ? calloc(1, bytes) : map(bytes);
+    void *memory = is_mapped(bytes) ? map(bytes) : malloc(bytes);
     if (!memory) {
         fprintf(stderr, "error: out of memory: cannot allocate %zu bytes\n", bytes);
         exit(1);
@@ -65,10 +71,10 @@ static void *system_alloc(size_t bytes)
 
 static void system_free(void *memory, size_t bytes)
 {
-    if (bytes < MAPPED_BYTES)
-        free(memory);
-    else
+    if (is_mapped(bytes))
         munmap(memory, bytes);
+    else
+        free(memory);
 }
 
 static char *block_payload(Block *block)
@@ -79,7 +85,7 @@ static char *block_payload(Block *block)
 MwArena *mw_arena_new(void)
 {
     MwArena *arena = system_alloc(sizeof *arena);
-    arena->next_block_bytes = FIRST_BLOCK_BYTES;
+    *arena = (MwArena){.next_block_bytes = FIRST_BLOCK_BYTES};
     return arena;
 }
 
@@ -127,8 +133,7 @@ static Block *add_block(MwArena *arena, size_t at_least_bytes)
     if (bytes < at_least_bytes)
         bytes = at_least_bytes;
     Block *block = system_alloc(HEADER_BYTES + bytes);
-    block->bytes = bytes;
-    block->next = arena->blocks;
+    *block = (Block){.next = arena->blocks, .bytes = bytes};
     arena->blocks = block;
     arena->total_bytes += HEADER_BYTES + bytes;
     if (arena->next_block_bytes < LARGEST_BLOCK_BYTES)
@@ -137,7 +142,8 @@ static Block *add_block(MwArena *arena, size_t at_least_bytes)
     return block;
 }
 
-void *mw_arena_alloc(MwArena *arena, size_t bytes)
+/* Bytes that are not zeroed. */
+static void *take(MwArena *arena, size_t bytes)
 {
     MW_ASSERT(bytes < SIZE_MAX / 2);
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -150,9 +156,15 @@ void *mw_arena_alloc(MwArena *arena, size_t bytes)
     return memory;
 }
 
+void *mw_arena_alloc(MwArena *arena, size_t bytes)
+{
+    void *memory = take(arena, bytes);
+    return is_mapped(HEADER_BYTES + arena->blocks->bytes) ? memory : memset(memory, 0, bytes);
+}
+
 void *mw_arena_dup(MwArena *arena, const void *data, size_t bytes)
 {
-    void *copy = mw_arena_alloc(arena, bytes);
+    void *copy = take(arena, bytes);
     if (bytes)
         memcpy(copy, data, bytes);
     return copy;
@@ -160,8 +172,9 @@ void *mw_arena_dup(MwArena *arena, const void *data, size_t bytes)
 
 char *mw_arena_strndup(MwArena *arena, const char *text, size_t length)
 {
-    char *copy = mw_arena_alloc(arena, length + 1);
+    char *copy = take(arena, length + 1);
     memcpy(copy, text, length);
+    copy[length] = 0;
     return copy;
 }
 
@@ -176,7 +189,7 @@ char *mw_arena_vprintf(MwArena *arena, const char *format, va_list args)
     va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
     MW_ASSERT(length >= 0);
-    char *text = mw_arena_alloc(arena, (size_t)length + 1);
+    char *text = take(arena, (size_t)length + 1);
     vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
     return text;
