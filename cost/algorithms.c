@@ -93,7 +93,7 @@ static double butterfly_volume(double n)
 
 /* ---- The table ---- */
 
-enum { IN_NCCL = 1, POWERS_ONLY = 2 };
+enum { IN_MPI = 1, IN_NCCL = 2, POWERS_ONLY = 4 };
 
 struct MwAlgorithmCost {
     MwCollective kind;
@@ -112,26 +112,32 @@ static bool is_power(int n)
 /* ---- Routes ---- */
 
 /* Each node's boundary is crossed once by one flow, as by a ring through node after node: as fast
- * as the slower link. Its latency is that of the network once per node and of the node's link
- * elsewhere (NCCL, src/graph/tuning.cc). */
-static double once(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
+ * as the slower link. Its latency is that of the network once per node and of the node's link for
+ * `near` messages. */
+static double in_one_flow(const MwAlgorithmCost *row, const MwGroupLinks *route, double near,
+                          double bytes)
 {
-    const double ways = (double)route->inner * route->outer;
-    const double far = row->messages(route->outer), near = row->messages(ways) - far;
     const double rate = fmin(route->near_bytes_per_s, route->group_bytes_per_s);
-    return far * route->far_latency_s + near * route->near_latency_s +
-           row->volume(ways) * bytes / rate;
+    return row->messages(route->outer) * route->far_latency_s + near * route->near_latency_s +
+           row->volume((double)route->inner * route->outer) * bytes / rate;
 }
 
-/* As a ring does; but trees of NCCL are chains within nodes, up along all devices, and down. */
+/* The messages that do not cross the network (NCCL, src/graph/tuning.cc, of rings). */
+static double near_messages(const MwAlgorithmCost *row, const MwGroupLinks *route)
+{
+    return row->messages((double)route->inner * route->outer) - row->messages(route->outer);
+}
+
+static double once(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
+{
+    return in_one_flow(row, route, near_messages(row, route), bytes);
+}
+
+/* Trees of NCCL are chains within nodes, up along all devices, and down (the same file). */
 static double along_trees(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)
 {
-    const double time_s = once(row, route, bytes);
-    if (!route->has_chains)
-        return time_s;
-    const double ways = (double)route->inner * route->outer;
-    const double near = row->messages(ways) - row->messages(route->outer);
-    return time_s + (2 * (route->inner - 1) - near) * route->near_latency_s;
+    const double near = route->has_chains ? 2 * (route->inner - 1) : near_messages(row, route);
+    return in_one_flow(row, route, near, bytes);
 }
 
 /* Within a node in one message, of which each device sends its part once and the switch the sum;
@@ -242,8 +248,8 @@ MwCollective mw_algorithm_collective(const MwAlgorithmCost *row)
 
 bool mw_algorithm_is_choice(const MwAlgorithmCost *row, const MwCluster *cluster, int ways)
 {
-    return (row->facts & IN_NCCL || !mw_backend_named(cluster->backend)->uses_nccl) &&
-           (is_power(ways) || !(row->facts & POWERS_ONLY));
+    const int library = mw_backend_named(cluster->backend)->uses_nccl ? IN_NCCL : IN_MPI;
+    return row->facts & library && (is_power(ways) || !(row->facts & POWERS_ONLY));
 }
 
 double mw_algorithm_s(const MwAlgorithmCost *row, const MwGroupLinks *route, double bytes)

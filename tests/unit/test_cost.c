@@ -256,6 +256,10 @@ START_TEST(switches_sum_where_they_can)
         const MwCollectiveChoice choice =
             mw_cost_choice(&model, MW_ALL_REDUCE, cases[i].axis, cases[i].bytes);
         ck_assert_int_eq(choice.algorithm == MW_ALGORITHM_SWITCH, isfinite(s));
+        cluster.backend = "cpu"; /* MPI does not ask them to */
+        ck_assert_int_ne(
+            mw_cost_choice(&model, MW_ALL_REDUCE, cases[i].axis, cases[i].bytes).algorithm,
+            MW_ALGORITHM_SWITCH);
         cluster.node_link.switch_bytes_per_s = 0;
         ck_assert(isinf(mw_cost_algorithm_s(&model, MW_ALL_REDUCE, MW_ALGORITHM_SWITCH,
                                             cases[i].axis, cases[i].bytes)));
