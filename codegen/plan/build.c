@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Every stage goes through legalize, fusion, order and storage; the stages of a mesh share its
- * arena, and all stages share the kernels. */
+/* The stages of a mesh share its arena, and all stages share the kernels; how a stage comes to its
+ * units, their order and their memory is in spending.c. */
 #include "codegen/plan/build.h"
 
 #include "base/quantity.h"
-#include "codegen/fuse/duplicate.h"
-#include "codegen/fuse/fusion.h"
-#include "codegen/legal/legalize.h"
 #include "codegen/legal/library.h"
-#include "codegen/lower/lower.h"
-#include "codegen/plan/buckets.h"
 #include "codegen/plan/group.h"
 #include "codegen/plan/merge.h"
-#include "codegen/plan/overlap.h"
 #include "codegen/plan/predict.h"
 #include "codegen/plan/report.h"
-#include "codegen/plan/stage.h"
+#include "codegen/plan/spending.h"
 #include "codegen/plan/timeline.h"
 #include "cost/transfer.h"
 #include "ir/print.h"
@@ -31,9 +25,7 @@ typedef struct {
     const MwBackendInfo *backend;
     MwKernelPool *pool;
     MwStageBuilder *stages; /* [stage_count] */
-    /* [mesh_count] bytes of a device with WANTED_SPENDING, where all that comes before it is too
-     * much */
-    int64_t *wanted_bytes;
+    int64_t *wanted_bytes;  /* [mesh_count] as in MwSpent */
     MwPlan *plan;
 } Builder;
 
@@ -160,66 +152,15 @@ static void build_tasks(const Builder *b, int index, MwPlanMesh *mesh)
 
 /* ---- Meshes ---- */
 
-/* The call of the kernel of a unit. Memory that the kernel works in gets a buffer. */
-static MwKernelCall lower_kernel(const Builder *b, MwStageBuilder *s, MwLower *lower, int unit)
+/* What is known of a stage before its units are formed. */
+static void start_stage(const Builder *b, int index, MwPlanMesh *mesh)
 {
-    MwArena *scratch = mw_arena_new();
-    MwKernelDef *kernel = mw_lower_unit(lower, unit, scratch);
-    const bool on_host = s->units->units.at[unit].on_host;
-    const int64_t bytes = mw_kernel_pool_printer(b->pool, on_host)->scratch_bytes(scratch, kernel);
-    if (bytes)
-        mw_kernel_add_scratch(
-            kernel, mw_storage_add_scratch(&s->storage, s->units, unit, bytes, kernel->is_flat),
-            bytes);
-    const MwKernelCall call = mw_kernel_pool_call(b->pool, kernel, on_host);
-    mw_arena_free(&scratch);
-    return call;
-}
-
-/* Lowers the kernels, one after another, as soon as their operands have buffers. */
-static void lower_kernels(const Builder *b, MwStageBuilder *s)
-{
-    MwLower lower = mw_lower_begin(s->legal, s->units, s->storage.buffer, &s->stage->local->mesh);
-    s->calls = MW_NEW(b->work, MwKernelCall, s->units->units.count);
-    for (int u = 0; u < s->units->units.count; u++)
-        if (s->units->units.at[u].is_kernel)
-            s->calls[u] = lower_kernel(b, s, &lower, u);
-}
-
-/* What takes memory to save time. */
-typedef struct {
-    double peak_share; /* of what is live, for collectives beside kernels (overlap.h) */
-    MwBucketing bucketing;
-    bool copies; /* that only save time (codegen/legal/legalize.h) */
-} Spending;
-
-/* The legal graph of a stage and its units, which no order changes. */
-static void form_stage(const Builder *b, int index, bool copies, MwPlanMesh *mesh)
-{
-    MwStageBuilder *s = &b->stages[index];
-    *s = (MwStageBuilder){.arena = b->arena,
-                          .compilation = b->compilation,
-                          .index = index,
-                          .stage = &b->compilation->stages[index],
-                          .flight = mw_staging_flight(staging_of(b), index),
-                          .mesh = mesh};
-    const MwCostModel model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh);
-    s->legal = mw_legalize(b->work, s->stage->local->graph, &model, copies);
-    s->units = mw_units_duplicate(&s->legal, mw_units_form(s->legal, s->flight.backward_follows));
-}
-
-/* Orders the units of a stage and gives their values buffers. */
-static void order_stage(const Builder *b, int index, const Spending *spending,
-                        MwMeshStorage *storage)
-{
-    MwStageBuilder *s = &b->stages[index];
-    const MwCostModel model = mw_cost_model(b->compilation->cluster, &s->stage->local->mesh);
-    s->order = mw_order_units(s->legal, s->units);
-    mw_order_buckets(s->legal, s->units, &model, &spending->bucketing, &s->order);
-    MwLiveRanges live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
-    mw_order_overlap(&live, &model, spending->peak_share, &s->order);
-    live = mw_live_ranges(s->legal, s->units, &s->order, &s->flight);
-    s->storage = mw_storage_plan(storage, &live);
+    b->stages[index] = (MwStageBuilder){.arena = b->arena,
+                                        .compilation = b->compilation,
+                                        .index = index,
+                                        .stage = &b->compilation->stages[index],
+                                        .flight = mw_staging_flight(staging_of(b), index),
+                                        .mesh = mesh};
 }
 
 /* Room for what the stages of a mesh add. */
@@ -244,12 +185,11 @@ static void make_room(const Builder *b, int index, MwPlanMesh *mesh)
 }
 
 /* What a stage adds to its mesh. */
-static void build_stage(Builder *b, int index)
+static void build_stage(const Builder *b, MwStageBuilder *s)
 {
-    MwStageBuilder *s = &b->stages[index];
     MwPlanMesh *mesh = s->mesh;
-    MwPlanStage *stage = &b->plan->stages[index];
-    *stage = (MwPlanStage){.mesh = mw_staging_mesh(staging_of(b), index),
+    MwPlanStage *stage = &b->plan->stages[s->index];
+    *stage = (MwPlanStage){.mesh = mw_staging_mesh(staging_of(b), s->index),
                            .first_program = mesh->program_count,
                            .first_operator = mesh->operator_count};
     build_programs(b, s, stage->first_operator);
@@ -262,64 +202,30 @@ static void build_stage(Builder *b, int index)
     mw_stage_builder_weights(s);
 }
 
-/* The buffers of a mesh, with their places. False if that is more memory than a device has; the
- * kernels are lowered only where it may be enough, or where there must be a result. */
-static bool build_storage(const Builder *b, int index, const Spending *spending, bool must,
-                          MwMeshStorage *storage)
-{
-    const MwStaging *staging = staging_of(b);
-    const int chunks = mw_staging_chunks(staging, index);
-    const int64_t limit_bytes = mw_device_bytes(b->compilation);
-    *storage = (MwMeshStorage){.arena = b->work};
-    for (int chunk = 0; chunk < chunks; chunk++)
-        order_stage(b, mw_staging_stage_at(staging, index, chunk), spending, storage);
-    storage->arena_bytes = mw_storage_least_bytes(storage);
-    if (!must && limit_bytes && storage->arena_bytes > limit_bytes)
-        return false;
-    for (int chunk = 0; chunk < chunks; chunk++)
-        lower_kernels(b, &b->stages[mw_staging_stage_at(staging, index, chunk)]);
-    mw_storage_place(storage, b->backend->overlaps, limit_bytes);
-    return !limit_bytes || storage->arena_bytes <= limit_bytes;
-}
-
-/* As far as memory allows, in this order. The search fills the memory, so that gaps between buffers
- * that are live a little longer may be too much: where nothing is moved beyond 95 % of what is live
- * at most, GPT-39B on 64 A100 (docs/gpu.md) takes 17.2 s a step, and 19.3 s where nothing is
- * moved. */
-static const Spending spendings[] = {
-    {INFINITY, {.gathers_ahead = true, .sums_first = true}, .copies = true},
-    {1, {.gathers_ahead = true, .sums_first = true}, .copies = true},
-    {1, {.gathers_ahead = true}, .copies = true},
-    {1, {.gathers_ahead = true}, .copies = false},
-    {1, {.gathers_ahead = false}, .copies = false},
-    {0.95, {.gathers_ahead = false}, .copies = false},
-    {0, {.gathers_ahead = false}, .copies = false}};
-
-/* The one that planning with less memory makes room for, where not even the last fits: Llama 2 70B
- * in one stage on 128 H100 (docs/models.md, batch 1024) takes 25.5 s a step, and 26.0 s where room
- * is made for the last. */
-enum { WANTED_SPENDING = 1 };
-
 static void build_mesh(Builder *b, int index)
 {
     MwPlanMesh *mesh = &b->plan->meshes[index];
     const int chunks = mw_staging_chunks(staging_of(b), index);
+    MwStageBuilder **stages = MW_NEW(b->work, MwStageBuilder *, chunks);
     *mesh = (MwPlanMesh){.shape = b->compilation->stages[index].local->mesh,
                          .first_rank = staging_of(b)->meshes[index].first_device};
     make_room(b, index, mesh);
-    MwMeshStorage storage = {0};
-    bool fits = false;
-    for (int i = 0; i < MW_COUNT(spendings) && !fits; i++) {
-        const bool copies = spendings[i].copies;
-        for (int k = 0; k < chunks && (i == 0 || copies != spendings[i - 1].copies); k++)
-            form_stage(b, mw_staging_stage_at(staging_of(b), index, k), copies, mesh);
-        fits = build_storage(b, index, &spendings[i], i == MW_COUNT(spendings) - 1, &storage);
-        if (i == WANTED_SPENDING)
-            b->wanted_bytes[index] = storage.arena_bytes;
+    for (int chunk = 0; chunk < chunks; chunk++) {
+        const int stage = mw_staging_stage_at(staging_of(b), index, chunk);
+        start_stage(b, stage, mesh);
+        stages[chunk] = &b->stages[stage];
     }
-    build_buffers(b, &storage, mesh);
+    const MwSpendQuery query = {.work = b->work,
+                                .stages = stages,
+                                .count = chunks,
+                                .pool = b->pool,
+                                .overlaps = b->backend->overlaps,
+                                .limit_bytes = mw_device_bytes(b->compilation)};
+    const MwSpent spent = mw_spend_memory(&query);
+    b->wanted_bytes[index] = spent.wanted_bytes;
+    build_buffers(b, spent.storage, mesh);
     for (int chunk = 0; chunk < chunks; chunk++)
-        build_stage(b, mw_staging_stage_at(staging_of(b), index, chunk));
+        build_stage(b, stages[chunk]);
     build_tasks(b, index, mesh);
     build_update(b, index, mesh);
 }
