@@ -944,6 +944,40 @@ START_TEST(threads_make_no_difference)
 }
 END_TEST
 
+/* For less and less memory a search that goes on with what was found for more takes no worse than
+ * one alone: the same layout as long as it fits, and then another. */
+START_TEST(what_was_found_for_more_memory_is_kept_while_it_fits)
+{
+    enum { MOST = 1900000, LEAST = 1400000, STEP = 100000 };
+    Case c;
+    MwCluster cluster = test_cluster_of_nodes(2, 4);
+    prepare(&c, &cluster, (Text){.layers = 6}, (MwCompileOptions){.memory_bytes = MOST});
+    MwStageKnown *known = mw_stage_known_new(c.arena);
+    double before_s = 0;
+    int kept = 0, changed = 0;
+    for (int bytes = MOST; bytes >= LEAST; bytes -= STEP) {
+        const MwStageTrialsQuery query = {
+            .compilation = &c.compilation, .least_stages = 1, .memory_bytes = bytes, .threads = 2};
+        c.compilation.options.memory_bytes = bytes;
+        c.compilation.known = NULL;
+        const MwStageTrials alone = mw_stage_trials(&query);
+        c.compilation.known = known;
+        const MwStageTrials after = mw_stage_trials(&query);
+        ck_assert_int_ge(alone.chosen, 0);
+        ck_assert_int_ge(after.chosen, 0);
+        const MwStageTrial *taken = &after.trials[after.chosen];
+        ck_assert_double_le(taken->needed_bytes, bytes);
+        ck_assert_double_le(taken->layout.step_s, alone.trials[alone.chosen].layout.step_s);
+        kept += before_s == taken->layout.step_s;
+        changed += before_s > 0 && before_s != taken->layout.step_s;
+        before_s = taken->layout.step_s;
+    }
+    ck_assert_int_gt(kept, 0);
+    ck_assert_int_gt(changed, 0);
+    mw_arena_free(&c.arena);
+}
+END_TEST
+
 /* A mesh of some of the devices makes a pipeline, which the user is told unless he asked for it. */
 START_TEST(a_small_mesh_is_not_quiet)
 {
@@ -989,5 +1023,6 @@ int main(void)
     tcase_add_test(tests, little_memory_is_kept);
     tcase_add_test(tests, too_little_memory_is_refused);
     tcase_add_test(tests, threads_make_no_difference);
+    tcase_add_test(tests, what_was_found_for_more_memory_is_kept_while_it_fits);
     return run_suite(suite);
 }
