@@ -419,8 +419,11 @@ MwVeeCut mw_vee_cut(MwArena *arena, const MwVeeProblem *problem)
         }
         run.most_time = cut.time;
         run.is_evenest = problem->is_evenest;
-        if (run.is_evenest)
-            cut.time = read_cut(&run, find_cut(&run), &cut);
+        /* By estimates fewer layers may take longer: then the time of a cut may not be enough to
+         * find it again. */
+        last = run.is_evenest ? find_cut(&run) : -1;
+        if (last >= 0)
+            cut.time = read_cut(&run, last, &cut);
     } else if (problem->needs_no_reason) {
         cut.reason = MW_STAGES_TOTAL;
     } else {

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LAYERS = 8, MAX_MESHES = 3, MAX_STAGES = 2 * MAX_MESHES - 1, MAX_CANDIDATES = 3 };
+/* FEW: what is enumerated. */
+enum { FEW_LAYERS = 8, FEW_MESHES = 3, MAX_LAYERS = 28, MAX_MESHES = 8, MAX_CANDIDATES = 3 };
+enum { MAX_STAGES = 2 * MAX_MESHES - 1 };
 
 typedef struct {
     MwVeeProblem problem; /* its context is this struct */
@@ -56,13 +58,13 @@ static void fill(Case *c, MwDraws *draws)
             }
 }
 
-static Case *random_case(MwArena *arena, uint64_t seed)
+static Case *case_of(MwArena *arena, uint64_t seed, int most_meshes, int most_layers)
 {
     Case *c = MW_NEW(arena, Case, 1);
     MwDraws draws = {.seed = seed};
-    const int meshes = 2 + mw_draw_below(&draws, MAX_MESHES - 1), stages = 2 * meshes - 1;
+    const int meshes = 2 + mw_draw_below(&draws, most_meshes - 1), stages = 2 * meshes - 1;
     c->problem = (MwVeeProblem){
-        .layer_count = stages + mw_draw_below(&draws, MAX_LAYERS - stages + 1),
+        .layer_count = stages + mw_draw_below(&draws, most_layers - stages + 1),
         .meshes = meshes,
         .memory_bytes = mw_draw_below(&draws, 3) ? 40 + mw_draw_below(&draws, 150) : INT64_MAX,
         .slots = c->slots,
@@ -75,7 +77,13 @@ static Case *random_case(MwArena *arena, uint64_t seed)
             for (int k = 0; k < MW_VEE_LIVES; k++)
                 c->slots[i].of[chunk][k] = 1 + mw_draw_below(&draws, 4);
     fill(c, &draws);
+    c->problem.uneven = mw_draw_below(&draws, 3) / 2.;
     return c;
+}
+
+static Case *random_case(MwArena *arena, uint64_t seed)
+{
+    return case_of(arena, seed, FEW_MESHES, FEW_LAYERS);
 }
 
 /* ---- Enumeration ---- */
@@ -267,7 +275,7 @@ static int64_t unevenness(const Case *c, const MwVeeCut *cut)
 START_TEST(the_evenest_is_as_quick)
 {
     int evener = 0;
-    for (int seed = 0; seed < tried(500); seed++) {
+    for (int seed = 0; seed < tried(1000); seed++) {
         MwArena *arena = mw_arena_new();
         Case *c = random_case(arena, (uint64_t)seed);
         const Best best = best_of(c, false);
@@ -286,6 +294,34 @@ START_TEST(the_evenest_is_as_quick)
 }
 END_TEST
 
+/* Where fewer layers may take longer, or there are many, not all cuts are looked at; but one that
+ * is found is one. */
+START_TEST(what_is_found_of_uneven_layers_is_a_cut)
+{
+    int possible = 0;
+    for (int seed = 0; seed < tried(1000); seed++) {
+        MwArena *arena = mw_arena_new();
+        Case *c = case_of(arena, (uint64_t)seed, MAX_MESHES, MAX_LAYERS);
+        MwDraws draws = {.seed = (uint64_t)seed};
+        for (int begin = 0; begin < MAX_LAYERS; begin++)
+            for (int end = begin + 1; end <= MAX_LAYERS; end++)
+                for (int k = 0; k < c->count; k++)
+                    c->sums[begin][end][k].time += mw_draw_below(&draws, 100);
+        const MwVeeCut any = mw_vee_cut(arena, &c->problem);
+        c->problem.is_evenest = true;
+        const MwVeeCut cut = mw_vee_cut(arena, &c->problem);
+        ck_assert_int_eq(cut.reason, any.reason);
+        if (cut.reason == MW_STAGES_POSSIBLE) {
+            check_cut(c, &cut, &(Best){.time = cut.time}, seed);
+            ck_assert_int_le(cut.time, any.time);
+            possible++;
+        }
+        mw_arena_free(&arena);
+    }
+    ck_assert_int_gt(possible, tried(500));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("vee");
@@ -296,5 +332,6 @@ int main(void)
     tcase_add_test(tests, none_is_found_that_is_no_better);
     tcase_add_test(tests, pins_are_met);
     tcase_add_test(tests, the_evenest_is_as_quick);
+    tcase_add_test(tests, what_is_found_of_uneven_layers_is_a_cut);
     return run_suite(suite);
 }
