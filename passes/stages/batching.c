@@ -24,15 +24,18 @@ static int64_t batch_of(const MwGraph *graph)
     return mw_max(batch, 1);
 }
 
-static void add_batching(MwArena *arena, MwStageBatchings *list, const MwLayerFold *fold, int count,
-                         int64_t batch)
+/* Adds one like `like`, for so many micro-batches. */
+static void add_batching(MwStageBatchings *list, MwStageBatching like, MwStageKnown *known,
+                         int count, int64_t batch)
 {
-    const MwStageBatching batching = {
-        .micro_batches = count, .samples = mw_max(batch / count, 1), .fold = fold};
-    mw_vec_push(arena, list, batching);
+    like.solved = mw_stage_known_of(known, count);
+    like.micro_batches = count;
+    like.samples = mw_max(batch / count, 1);
+    mw_vec_push(like.compilation->arena, list, like);
 }
 
-MwStageBatchings mw_stage_batchings(const MwCompilation *compilation)
+MwStageBatchings mw_stage_batchings(const MwCompilation *compilation, MwStageKnown *known,
+                                    int threads)
 {
     MwStageBatchings list = {0};
     int wanted = mw_wanted_micro_batches(compilation);
@@ -40,11 +43,12 @@ MwStageBatchings mw_stage_batchings(const MwCompilation *compilation)
     MwLayerFold *fold = MW_NEW(compilation->arena, MwLayerFold, 1);
     *fold =
         mw_layer_fold(compilation->arena, compilation->graph, mw_layer_count(compilation->graph));
+    const MwStageBatching like = {.compilation = compilation, .fold = fold, .threads = threads};
     if (wanted > 0)
-        add_batching(compilation->arena, &list, fold, wanted, batch);
+        add_batching(&list, like, known, wanted, batch);
     const MwDivisors counts = mw_divisors(compilation->arena, batch);
     for (int i = 0; i < counts.count && counts.at[i] <= INT_MAX && wanted == 0; i++)
-        add_batching(compilation->arena, &list, fold, (int)counts.at[i], batch);
+        add_batching(&list, like, known, (int)counts.at[i], batch);
     return list;
 }
 
@@ -55,30 +59,30 @@ void mw_stage_batchings_free(MwStageBatchings *batchings)
     batchings->count = 0;
 }
 
-bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *compilation,
-                            MwStageKnown *known, int threads)
+bool mw_stage_batching_make(MwStageBatching *batching)
 {
+    const MwCompilation *compilation = batching->compilation;
     if (batching->model || (batching->is_made && !batching->is_possible))
         return batching->is_possible;
-    MwDiags *diags = mw_diags_new(compilation->arena);
+    MwArena *scratch = mw_arena_new();
     batching->is_made = true;
-    batching->model =
-        mw_stage_model_new(compilation, batching->fold, batching->micro_batches, diags);
+    batching->model = mw_stage_model_new(compilation, batching->fold, batching->micro_batches,
+                                         mw_diags_new(scratch));
+    mw_arena_free(&scratch);
     batching->is_possible = batching->model != NULL;
     if (!batching->is_possible)
         return false;
-    batching->compilation = compilation;
     batching->layer_count = batching->model->layer_count;
-    batching->costs = mw_stage_costs_new(batching->model->arena, batching->model, known, threads);
+    batching->costs = mw_stage_costs_new(batching->model->arena, batching->model, batching->solved,
+                                         batching->threads);
     batching->quick = mw_stage_costs_whole(batching->costs, mw_least_remat(compilation));
     batching->lean = mw_stage_costs_whole(batching->costs, mw_most_remat(compilation));
     return true;
 }
 
-bool mw_stage_batching_measure(MwStageBatching *batching, const MwCompilation *compilation,
-                               MwStageKnown *known, int threads)
+bool mw_stage_batching_measure(MwStageBatching *batching)
 {
-    if (!batching->is_made && mw_stage_batching_make(batching, compilation, known, threads)) {
+    if (!batching->is_made && mw_stage_batching_make(batching)) {
         mw_stage_model_free(&batching->model);
         batching->costs = NULL;
     }

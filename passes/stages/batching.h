@@ -16,37 +16,39 @@ typedef struct {
 
 /* One number of micro-batches. */
 typedef struct {
+    const MwCompilation *compilation; /* which the model is a copy of */
+    const MwLayerFold *fold;          /* of the model, whatever their number */
+    MwStageSolved *solved;            /* receives what is solved */
+    int threads;
     int micro_batches;
-    int64_t samples;         /* of the batch in each */
-    const MwLayerFold *fold; /* of the model, whatever their number */
-    bool is_made;            /* the fields below are set */
-    bool is_possible;        /* the batch can be cut into so many */
-    int layer_count;         /* of the model */
+    int64_t samples;  /* of the batch in each */
+    bool is_made;     /* the fields below are set */
+    bool is_possible; /* the batch can be cut into so many */
+    int layer_count;  /* of the model */
     /* the model on one device, on the least and on the most level of recomputation */
     MwStageCost quick, lean;
-    MwStageEstimate estimate;         /* once asked for */
-    MwStageModel *model;              /* NULL: not made, or freed again */
-    MwStageCosts *costs;              /* in the model's arena */
-    const MwCompilation *compilation; /* which the model is a copy of */
+    MwStageEstimate estimate; /* once asked for */
+    MwStageModel *model;      /* NULL: not made, or freed again */
+    MwStageCosts *costs;      /* in the model's arena */
 } MwStageBatching;
 
 typedef MW_VEC(MwStageBatching) MwStageBatchings;
 
 /* The number that the user asks for, or else every divisor of the batch in ascending order. No
- * model is made yet. The list lies in the compilation's arena; mw_stage_batchings_free frees the
- * models. */
-MwStageBatchings mw_stage_batchings(const MwCompilation *compilation);
+ * model is made yet. `known` receives what is solved. The list lies in the compilation's arena;
+ * mw_stage_batchings_free frees the models. What is done with one of them touches no other, so that
+ * several threads may make or ask those of different numbers at once. */
+MwStageBatchings mw_stage_batchings(const MwCompilation *compilation, MwStageKnown *known,
+                                    int threads);
 void mw_stage_batchings_free(MwStageBatchings *batchings);
 
-/* Makes the model and its costs, unless they are there. `known` receives what is solved. False
- * if the batch cannot be cut into so many. */
-bool mw_stage_batching_make(MwStageBatching *batching, const MwCompilation *compilation,
-                            MwStageKnown *known, int threads);
+/* Makes the model and its costs, unless they are there. False if the batch cannot be cut into so
+ * many. */
+bool mw_stage_batching_make(MwStageBatching *batching);
 
 /* Makes what mw_stage_batching_fits and mw_stage_batching_estimate need, at the first call. A model
  * that this takes is freed again. False as above. */
-bool mw_stage_batching_measure(MwStageBatching *batching, const MwCompilation *compilation,
-                               MwStageKnown *known, int threads);
+bool mw_stage_batching_measure(MwStageBatching *batching);
 
 /* Whether the devices of the cluster, with `memory_bytes` each, have memory enough in total for
  * `in_flight` micro-batches; with recomputation unless the user forbids it. */

@@ -574,7 +574,7 @@ static double unit_of_price(MwStageCosts *costs)
     return least_s * 1e12 / costs->memory_bytes;
 }
 
-MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwStageKnown *known,
+MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwStageSolved *solved,
                                  int threads)
 {
     MwStageCosts *costs = MW_NEW(arena, MwStageCosts, 1);
@@ -582,7 +582,7 @@ MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwSt
                             .samples = {.arena = arena,
                                         .model = model,
                                         .threads = threads,
-                                        .solved = mw_stage_known_of(known, model->micro_batches),
+                                        .solved = solved,
                                         .pricing = {.model = model}}};
     costs->memory_bytes = (double)mw_memory_bytes(&model->lowered[0]);
     costs->samples.extrapolation = mw_extrapolation_new(arena, model, count_meshes(costs));

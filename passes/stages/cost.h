@@ -25,9 +25,10 @@ typedef struct {
 /* The samples of one model, each solved once. */
 typedef struct MwStageCosts MwStageCosts;
 
-/* Lies in `arena`; the model and `known`, which keeps what is solved, must outlive it. The
+/* Lies in `arena`; the model and `solved`, which receives what is solved with as many micro-batches, must outlive
+ * it. The
  * results do not depend on `threads`. */
-MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwStageKnown *known,
+MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwStageSolved *solved,
                                  int threads);
 
 /* Fills lists[i] with the ways of running queries[i], in an order that depends on that query

@@ -145,7 +145,7 @@ static double probe_s(const MwStageProbeQuery *query, const MwEvenPipeline *pipe
         int price;
     } ways[] = {{least, 0}, {most, 0}, {most, MW_MEMORY_PRICES - 1}};
     MwStageBatching *batching = pipeline->batching;
-    if (!mw_stage_batching_make(batching, query->compilation, query->known, query->threads))
+    if (!mw_stage_batching_make(batching))
         return INFINITY;
     const int count = mw_ceil_div(batching->layer_count, pipeline->meshes);
     const int begin = (batching->layer_count - count) / 2, m = batching->micro_batches;

@@ -30,8 +30,7 @@ MwRanking mw_stage_rank(MwArena *arena, const MwStageProbeQuery *query)
     MwRanking ranking = {0};
     MwEvenPipelines even = {0};
     for (int i = 0; i < batchings->count; i++)
-        if (mw_stage_batching_measure(&batchings->at[i], query->compilation, query->known,
-                                      query->threads))
+        if (mw_stage_batching_measure(&batchings->at[i]))
             mw_stage_batching_estimate(&batchings->at[i], query->memory_bytes);
     if (mw_stage_probe_pays(query->compilation))
         even = mw_stage_probe(arena, query);

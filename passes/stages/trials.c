@@ -178,7 +178,7 @@ static int take_next(MwStageTries *t, MwStageFound *found)
     }
     for (int i = 0; i < t->trials.count; i++)
         if (t->trials.at[i].fits && !t->trials.at[i].is_taken)
-            mw_stage_tries_make(t, mw_stage_batching_of(&t->batchings, &t->trials.at[i].layout));
+            mw_stage_batching_make(mw_stage_batching_of(&t->batchings, &t->trials.at[i].layout));
     return mw_stage_tries_incumbent(t) ? validate_open(t) : -1;
 }
 
@@ -214,7 +214,7 @@ static void choose(MwStageTries *t, MwStageFound *found)
             out->chosen = take_next(t, found);
         else
             keep_found(t, found);
-    } else if (mw_stage_tries_make(t, first)) {
+    } else if (mw_stage_batching_make(first)) {
         out->kept_bytes = mw_stage_costs_whole(first->costs, MW_LAYER_KEEPS).kept_bytes;
         search_layouts(t);
         out->chosen = validate(t);
@@ -241,7 +241,7 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
     t.begin_s = mw_clock_s();
     t.begin_effort = mw_stage_known_effort(t.known);
     t.most_effort = MW_TUNED_SEARCH_EFFORT;
-    t.batchings = mw_stage_batchings(compilation);
+    t.batchings = mw_stage_batchings(compilation, t.known, query->threads);
     MwStageFound **found = mw_stage_known_found(t.known);
     t.least_tried = *found ? (*found)->tried : 0;
     choose(&t, *found);
@@ -257,7 +257,7 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
     if (out.leanest >= 0) {
         const MwStageTrial *taken = &out.trials[out.chosen >= 0 ? out.chosen : out.leanest];
         MwStageBatching *batching = mw_stage_batching_of(&t.batchings, &taken->layout);
-        mw_stage_tries_make(&t, batching);
+        mw_stage_batching_make(batching);
         out.staging = mw_stage_layout_staging(t.arena, batching->costs, &taken->layout);
         out.staging.name = taken->name;
         out.staging.step_s = taken->layout.step_s;

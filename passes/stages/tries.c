@@ -29,11 +29,6 @@ static double target_bytes(const MwStageTries *t)
     return (double)t->target.target_bytes;
 }
 
-bool mw_stage_tries_make(const MwStageTries *t, MwStageBatching *batching)
-{
-    return mw_stage_batching_make(batching, t->compilation, t->known, t->query->threads);
-}
-
 /* The effort of a number of micro-batches at which its search ends: it may take STAGE_EFFORT, and
  * no more than is left of it all. */
 static int64_t most_effort(const MwStageTries *t, const MwStageBatching *batching)
@@ -186,13 +181,13 @@ void mw_stage_try_single(MwStageTries *t, int *next, int most)
          (*next)++) {
         MwStageBatching *batching = &t->batchings.at[*next];
         bool is_last = *next == t->batchings.count - 1;
-        if (!mw_stage_batching_measure(batching, t->compilation, t->known, t->query->threads) ||
+        if (!mw_stage_batching_measure(batching) ||
             ((!mw_stage_batching_fits(batching, target_bytes(t), 1) ||
               one_stage_lacks_memory(t, batching->micro_batches)) &&
              (has_layout(t) || !is_last)))
             continue;
         left--;
-        mw_stage_tries_make(t, batching);
+        mw_stage_batching_make(batching);
         MwStageLayout best = best_single_stage(t, batching);
         if (best.stage_count)
             add_layout(t, &best);
@@ -292,7 +287,7 @@ static MwVeeFound *vee_found(MwStageTries *t, int micro_batches, int meshes)
 static MwStageReason try_schedule(MwStageTries *t, MwRankedPipeline *ranked, MwPipelineKind kind,
                                   int chunks, int meshes)
 {
-    mw_stage_tries_make(t, ranked->batching);
+    mw_stage_batching_make(ranked->batching);
     MwStageChoiceQuery query = {.model = ranked->batching->model,
                                 .costs = ranked->batching->costs,
                                 .kind = kind,
@@ -453,8 +448,7 @@ static void rank_pipelines(MwStageTries *t)
     t->ranking = mw_stage_rank(t->arena, &(MwStageProbeQuery){.compilation = t->compilation,
                                                               .batchings = &t->batchings,
                                                               .memory_bytes = target_bytes(t),
-                                                              .known = t->known,
-                                                              .threads = t->query->threads});
+                                                              .known = t->known});
     t->ranked_effort = mw_stage_known_effort(t->known);
 }
 

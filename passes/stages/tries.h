@@ -41,10 +41,6 @@ typedef struct {
     MwStageTrials *out;
 } MwStageTries;
 
-/* Makes the model for a number of micro-batches, unless it is there. False if the batch cannot be
- * cut into so many. */
-bool mw_stage_tries_make(const MwStageTries *t, MwStageBatching *batching);
-
 /* The best layout so far that fits; NULL: none does. */
 const MwStageLayout *mw_stage_tries_incumbent(const MwStageTries *t);
 

@@ -195,10 +195,10 @@ START_TEST(chance_finds_nothing_much_better)
         chosen = search(&c, memory_bytes);
     }
     MwStageKnown *known = mw_stage_known_new(c.arena);
-    Draw d = {.arena = c.arena, .batchings = mw_stage_batchings(&c.compilation)};
+    Draw d = {.arena = c.arena, .batchings = mw_stage_batchings(&c.compilation, known, 1)};
     int fitting = 0;
     for (int i = 0; i < d.batchings.count; i++)
-        mw_stage_batching_make(&d.batchings.at[i], &c.compilation, known, 1);
+        mw_stage_batching_make(&d.batchings.at[i]);
     for (int i = 0; i < DRAWN; i++) {
         if (!draw_layout(&d, &c.cluster) ||
             d.layout.needed_bytes > (1 - DOUBT) * (double)memory_bytes)

@@ -50,6 +50,12 @@ typedef struct {
     const char *hidden, *logits, *train; /* what is added to these lines; NULL: nothing */
 } Text;
 
+static MwStageCosts *costs_new(MwArena *arena, const MwStageModel *model)
+{
+    MwStageKnown *known = mw_stage_known_new(arena);
+    return mw_stage_costs_new(arena, model, mw_stage_known_of(known, model->micro_batches), 1);
+}
+
 static void open_model(Case *c, const MwCluster *cluster, const char *text,
                        MwCompileOptions options)
 {
@@ -205,14 +211,13 @@ START_TEST(the_choice_is_the_best_of_all)
     prepare(&c, &cluster, (Text){.layers = choices[_i].layers}, (MwCompileOptions){0});
     MwStageModel *model =
         mw_stage_model_new(&c.compilation, NULL, choices[_i].micro_batches, c.diags);
-    MwStageChoiceQuery query = {
-        .model = model,
-        .most_effort = INT64_MAX,
-        .costs = mw_stage_costs_new(c.arena, model, mw_stage_known_new(c.arena), 1),
-        .kind = choices[_i].kind,
-        .chunks = (int)mw_max(choices[_i].chunks, 1),
-        .meshes = choices[_i].meshes,
-        .memory_bytes = (double)cluster.device.memory_bytes};
+    MwStageChoiceQuery query = {.model = model,
+                                .most_effort = INT64_MAX,
+                                .costs = costs_new(c.arena, model),
+                                .kind = choices[_i].kind,
+                                .chunks = (int)mw_max(choices[_i].chunks, 1),
+                                .meshes = choices[_i].meshes,
+                                .memory_bytes = (double)cluster.device.memory_bytes};
     MwStageChoiceAnswer answer = mw_stage_choice(c.arena, &query);
     ck_assert_int_eq(answer.reason, MW_STAGES_POSSIBLE);
     if (choices[_i].memory_share > 0) {
@@ -254,7 +259,7 @@ START_TEST(like_layers_are_reckoned_right)
     for (int l = begin; l < end; l++)
         ck_assert_int_eq(model->layer_class[l], model->layer_class[begin]);
     ck_assert_int_ne(model->layer_class[0], model->layer_class[1]);
-    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, mw_stage_known_new(c.arena), 1);
+    MwStageCosts *costs = costs_new(c.arena, model);
     MwStageCostQuery cost_query = {begin, end, DEVICES, false};
     MwStageCostList list;
     mw_stage_costs_query(costs, &cost_query, 1, &list);
@@ -304,7 +309,7 @@ START_TEST(sums_and_casts_count_as_plans_have_them)
     Case c;
     open_gpt(&c, defines, MW_COUNT(defines));
     MwStageModel *model = mw_stage_model_new(&c.compilation, NULL, MICRO_BATCHES, c.diags);
-    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, mw_stage_known_new(c.arena), 1);
+    MwStageCosts *costs = costs_new(c.arena, model);
     MwStageCost cost, again;
     ck_assert(mw_stage_costs_on(costs, 0, model->layer_count, &one, MW_LAYER_KEEPS, 0, &cost));
     ck_assert(
@@ -346,7 +351,7 @@ START_TEST(no_cost_is_below_the_quickest)
     const MwLayerFold fold =
         mw_layer_fold(c.arena, c.compilation.graph, mw_layer_count(c.compilation.graph));
     MwStageModel *model = mw_stage_model_new(&c.compilation, &fold, MICRO_BATCHES, c.diags);
-    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, mw_stage_known_new(c.arena), 1);
+    MwStageCosts *costs = costs_new(c.arena, model);
     for (int m = 0; m < MW_COUNT(meshes); m++) {
         MwStageCost least, cost;
         ck_assert(mw_stage_costs_on(costs, 1, LAYERS, &meshes[m], MW_LAYER_KEEPS, 0, &least));
@@ -439,7 +444,7 @@ START_TEST(layers_that_come_again_are_solved_once)
     ck_assert_int_eq(model->layer_count, alike[_i].layers);
     for (int l = 1 + period; l < model->layer_count - period; l++)
         ck_assert_int_eq(model->layer_class[l], model->layer_class[l - period]);
-    MwStageCosts *costs = mw_stage_costs_new(c.arena, model, mw_stage_known_new(c.arena), 1);
+    MwStageCosts *costs = costs_new(c.arena, model);
     mw_stage_costs_bound(costs, 0, 1, 1);
     /* In each phase, each place in a period, samples begin there and have up to two periods, or
      * contain an end of the model. */
@@ -466,8 +471,7 @@ START_TEST(unlike_layers_are_sampled_in_short_intervals)
     run_to(&c, MW_PASS_update);
     ck_assert_msg(c.ok, "%s", diags_text(c.arena, c.diags));
     MwStageModel *model = mw_stage_model_new(&c.compilation, NULL, 1, c.diags);
-    MwStageCosts *costs =
-        mw_stage_costs_new(model->arena, model, mw_stage_known_new(model->arena), 1);
+    MwStageCosts *costs = costs_new(model->arena, model);
     mw_stage_costs_bound(costs, 0, 1, 1);
     ck_assert_int_gt(model->layer_count, 8);
     ck_assert_int_lt(mw_stage_costs_work(costs), 2 * MW_TUNED_SPAN_NODES);
