@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The checker of graphs, which runs after every pass in every build.
+/* The checker of graphs, which runs after every pass on a model in every build.
  *
  * It verifies what every pass relies on: operands precede their users; phases never flow
  * backwards, nor layers in the forward phase; types are those that the shape rules infer;

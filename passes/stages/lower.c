@@ -3,17 +3,13 @@
 
 #include "passes/pass.h"
 
-typedef struct {
-    const char *name;
-    bool (*run)(MwCompilation *compilation, MwDiags *diags);
-} LowerPass;
+typedef bool (*LowerPass)(MwCompilation *compilation, MwDiags *diags);
 
 /* Each table lists the rows of passes.def with one word in the column `again`. */
 #define PASS(name, again, what) AGAIN_##again(name)
-#define LOWER_PASS(name) {#name, mw_pass_##name},
 #define AGAIN_NEVER(name)
 
-#define AGAIN_BATCHING(name) LOWER_PASS(name)
+#define AGAIN_BATCHING(name) mw_pass_##name,
 #define AGAIN_REMAT(name)
 #define AGAIN_LAYOUT(name)
 static const LowerPass batching[] = {
@@ -24,7 +20,7 @@ static const LowerPass batching[] = {
 #undef AGAIN_LAYOUT
 
 #define AGAIN_BATCHING(name)
-#define AGAIN_REMAT(name) LOWER_PASS(name)
+#define AGAIN_REMAT(name) mw_pass_##name,
 #define AGAIN_LAYOUT(name)
 static const LowerPass remat[] = {
 #include "passes/passes.def"
@@ -33,7 +29,7 @@ static const LowerPass remat[] = {
 #undef AGAIN_LAYOUT
 
 #define AGAIN_REMAT(name)
-#define AGAIN_LAYOUT(name) LOWER_PASS(name)
+#define AGAIN_LAYOUT(name) mw_pass_##name,
 static const LowerPass layout[] = {
 #include "passes/passes.def"
 };
@@ -43,10 +39,9 @@ static bool run(const LowerPass *passs, int count, MwCompilation *compilation, M
     bool good = true;
     for (int i = 0; i < count && good; i++) {
         const MwGraph *before = compilation->graph;
-        good = passs[i].run(compilation, diags);
+        good = passs[i](compilation, diags);
         if (good)
             mw_compilation_keep_graph(compilation, before);
-        good = good && mw_compilation_verify(compilation, passs[i].name, diags);
     }
     return good;
 }

@@ -2,6 +2,7 @@
 /* Folded models: what the search learns of one is what it learns of the whole model, from a number
  * of nodes that does not grow with the number of equal layers. */
 #include "frontend/frontend.h"
+#include "ir/verify.h"
 #include "passes/graph/layers.h"
 #include "passes/pass.h"
 #include "passes/stages/model.h"
@@ -112,6 +113,13 @@ static void check_graph(const MwStageModel *folded, const MwStageModel *whole, i
     }
 }
 
+/* The copies of a model, which nothing verifies while it is planned. */
+static void check_verified(const MwStageModel *model, MwDiags *diags)
+{
+    for (MwRematLevel level = 0; level <= MW_LAYER_RECOMPUTES; level++)
+        ck_assert(mw_graph_verify(model->lowered[level].graph, "remat", diags));
+}
+
 START_TEST(a_folded_model_says_what_the_whole_one_does)
 {
     enum { LAYERS = 16, MICRO_BATCHES = 2 };
@@ -130,6 +138,8 @@ START_TEST(a_folded_model_says_what_the_whole_one_does)
         if (l >= models[_i].first)
             ck_assert_int_eq(folded->layer_nodes[l], whole->layer_nodes[l]);
     }
+    check_verified(folded, c.diags);
+    check_verified(whole, c.diags);
     check_boundaries(folded, whole);
     for (int begin = models[_i].first; begin < whole->layer_count; begin++)
         for (int end = begin + 1; end <= mw_min(begin + 4, whole->layer_count); end++)
