@@ -182,7 +182,8 @@ static int chunks_like(const MwStageCosts *costs, const MwStageCostQuery *cost_q
     const MwCompileOptions *options = &compilation_of(costs)->options;
     const int meshes = mw_cluster_devices(cluster_of(costs)) / cost_query->devices;
     const int layers = costs->samples.model->layer_count;
-    const int chunks = layers / (meshes * (cost_query->end - cost_query->begin));
+    const int in_one = meshes * (cost_query->end - cost_query->begin);
+    const int chunks = (2 * layers + in_one) / (2 * in_one); /* rounded */
     if (mw_wants_schedule(options))
         return mw_wanted_chunks(options);
     return (int)mw_max(1, mw_min(chunks, MW_TUNED_MAX_CHUNKS));

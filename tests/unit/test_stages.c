@@ -282,6 +282,38 @@ START_TEST(like_layers_are_reckoned_right)
 }
 END_TEST
 
+/* A mesh that holds two chunks needs twice the memory of one: where that is too much, there are ways
+ * that need less. The layers of all chunks are one more than there are. */
+START_TEST(chunks_that_share_a_mesh_need_memory_together)
+{
+    enum { LAYERS = 7, MICRO_BATCHES = 4, DEVICES = 4 };
+    const MwStageCostQuery cost_query = {1, 3, DEVICES / 2, false};
+    int64_t memory_bytes = 0;
+    for (int is_limited = 0; is_limited < 2; is_limited++) {
+        Case c;
+        MwCluster cluster = test_cluster(DEVICES);
+        prepare(&c, &cluster, (Text){.layers = LAYERS - 1},
+                (MwCompileOptions){.memory_bytes = memory_bytes});
+        MwStageModel *model = mw_stage_model_new(&c.compilation, NULL, MICRO_BATCHES, c.diags);
+        ck_assert_int_eq(model->layer_count, LAYERS);
+        MwStageCostList list;
+        mw_stage_costs_query(costs_new(c.arena, model), &cost_query, 1, &list);
+        ck_assert_int_gt(list.count, 0);
+        bool is_leaner = false;
+        for (int i = 0; i < list.count; i++)
+            is_leaner |= list.at[i].recomputed > 0;
+        ck_assert_int_eq(is_leaner, is_limited);
+        const MwStageCost *first = &list.at[0];
+        memory_bytes = (int64_t)(1.5 * (first->kept_bytes +
+                                        MICRO_BATCHES * (first->saved_bytes + first->late_bytes +
+                                                         first->weight_bytes))) +
+                       (int64_t)first->peak_bytes;
+        mw_stage_model_free(&model);
+        mw_arena_free(&c.arena);
+    }
+}
+END_TEST
+
 /* Opens models/gpt.graph in bf16, prepared for the search, on clusters/dgx-a100-16.cluster. */
 static void open_gpt(Case *c, const MwDefine *defines, int define_count)
 {
@@ -1007,6 +1039,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, the_choice_is_the_best_of_all, 0, MW_COUNT(choices));
     tcase_add_test(tests, like_layers_are_reckoned_right);
+    tcase_add_test(tests, chunks_that_share_a_mesh_need_memory_together);
     tcase_add_test(tests, sums_and_casts_count_as_plans_have_them);
     tcase_add_test(tests, no_cost_is_below_the_quickest);
     tcase_add_loop_test(tests, layers_that_come_again_are_solved_once, 0, MW_COUNT(alike));
