@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ typedef struct {
 
 /* Open addressing with linear probing; capacity is a power of two, at most half full. */
 struct MwInterner {
+    pthread_mutex_t mutex; /* of all that follows */
     MwArena *arena;
     InternSlot *slots;
     size_t capacity, count;
@@ -22,9 +24,10 @@ struct MwInterner {
 MwInterner *mw_interner_new(MwArena *arena)
 {
     MwInterner *interner = MW_NEW(arena, MwInterner, 1);
-    interner->arena = arena;
+    pthread_mutex_init(&interner->mutex, NULL);
+    interner->arena = mw_arena_new_within(arena);
     interner->capacity = 256;
-    interner->slots = MW_NEW(arena, InternSlot, interner->capacity);
+    interner->slots = MW_NEW(interner->arena, InternSlot, interner->capacity);
     return interner;
 }
 
@@ -52,9 +55,8 @@ static void grow(MwInterner *interner)
             *find_slot(interner, old[i].text, old[i].length, old[i].hash) = old[i];
 }
 
-const char *mw_intern_n(MwInterner *interner, const char *text, size_t length)
+static const char *intern(MwInterner *interner, const char *text, size_t length, uint64_t hash)
 {
-    uint64_t hash = mw_hash_bytes(text, length);
     InternSlot *slot = find_slot(interner, text, length, hash);
     if (slot->text)
         return slot->text;
@@ -63,6 +65,15 @@ const char *mw_intern_n(MwInterner *interner, const char *text, size_t length)
     if (++interner->count * 2 > interner->capacity)
         grow(interner);
     return copy;
+}
+
+const char *mw_intern_n(MwInterner *interner, const char *text, size_t length)
+{
+    const uint64_t hash = mw_hash_bytes(text, length);
+    pthread_mutex_lock(&interner->mutex);
+    const char *interned = intern(interner, text, length, hash);
+    pthread_mutex_unlock(&interner->mutex);
+    return interned;
 }
 
 const char *mw_intern(MwInterner *interner, const char *text)
@@ -80,8 +91,11 @@ const char *mw_intern_printf(MwInterner *interner, const char *format, ...)
     MW_ASSERT(length >= 0);
     if ((size_t)length < sizeof short_text)
         return mw_intern_n(interner, short_text, (size_t)length);
+    MwArena *scratch = mw_arena_new();
     va_start(args, format);
-    char *text = mw_arena_vprintf(interner->arena, format, args);
+    const char *text = mw_arena_vprintf(scratch, format, args);
     va_end(args);
-    return mw_intern_n(interner, text, (size_t)length);
+    const char *interned = mw_intern_n(interner, text, (size_t)length);
+    mw_arena_free(&scratch);
+    return interned;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Interned strings: one copy of each text, so that equality of texts is equality of pointers. */
+/* Interned strings: one copy of each text, so that equality of texts is equality of pointers.
+ * Threads may share an interner. */
 #ifndef MW_BASE_INTERN_H
 #define MW_BASE_INTERN_H
 
@@ -7,7 +8,7 @@
 
 typedef struct MwInterner MwInterner;
 
-/* The interner and its strings lie in `arena`. */
+/* The interner and its strings lie in `arena`, the strings in an arena within it. */
 MwInterner *mw_interner_new(MwArena *arena);
 
 const char *mw_intern(MwInterner *interner, const char *text);

@@ -4,6 +4,7 @@
 #include "passes/stages/batching.h"
 
 #include "base/divisors.h"
+#include "base/threads.h"
 #include "passes/graph/layers.h"
 
 #include <limits.h>
@@ -87,6 +88,22 @@ bool mw_stage_batching_measure(MwStageBatching *batching)
         batching->costs = NULL;
     }
     return batching->is_possible;
+}
+
+/* Models that are made at once, for the sake of memory. */
+enum { MOST_MODELS = 16 };
+
+static void measure_one(void *context, int i)
+{
+    MwStageBatchings *batchings = context;
+    mw_stage_batching_measure(&batchings->at[i]);
+}
+
+void mw_stage_batchings_measure(MwStageBatchings *batchings)
+{
+    if (batchings->count > 0)
+        mw_parallel((int)mw_min(batchings->at[0].threads, MOST_MODELS), batchings->count,
+                    measure_one, batchings);
 }
 
 /* ---- Estimates ---- */

@@ -50,6 +50,9 @@ bool mw_stage_batching_make(MwStageBatching *batching);
  * that this takes is freed again. False as above. */
 bool mw_stage_batching_measure(MwStageBatching *batching);
 
+/* The same for all of them, on several threads: each holds one model at a time. */
+void mw_stage_batchings_measure(MwStageBatchings *batchings);
+
 /* Whether the devices of the cluster, with `memory_bytes` each, have memory enough in total for
  * `in_flight` micro-batches; with recomputation unless the user forbids it. */
 bool mw_stage_batching_fits(const MwStageBatching *batching, double memory_bytes, int in_flight);

@@ -25,9 +25,8 @@ typedef struct {
 /* The samples of one model, each solved once. */
 typedef struct MwStageCosts MwStageCosts;
 
-/* Lies in `arena`; the model and `solved`, which receives what is solved with as many micro-batches, must outlive
- * it. The
- * results do not depend on `threads`. */
+/* Lies in `arena`; the model and `solved`, which receives what is solved with as many
+ * micro-batches, must outlive it. The results do not depend on `threads`. */
 MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwStageSolved *solved,
                                  int threads);
 

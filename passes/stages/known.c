@@ -34,7 +34,7 @@ MwStageSolved *mw_stage_known_of(MwStageKnown *known, int micro_batches)
     void **at = mw_key_map_at(known->arena, &known->solved, &micro_batches, sizeof micro_batches);
     if (!*at) {
         MwStageSolved *solved = MW_NEW(known->arena, MwStageSolved, 1);
-        *solved = (MwStageSolved){.arena = known->arena};
+        *solved = (MwStageSolved){.arena = mw_arena_new_within(known->arena)};
         mw_vec_push(known->arena, &known->list, solved);
         *at = solved;
     }

@@ -41,7 +41,7 @@ MwArena *mw_stage_known_arena(const MwStageKnown *known);
 /* Where what the last search found is kept, in the arena of `known`; it is NULL until a search. */
 MwStageFound **mw_stage_known_found(MwStageKnown *known);
 
-/* Lies in the arena of `known`. */
+/* Lies in the arena of `known`, and what it keeps in one of its own within that. */
 MwStageSolved *mw_stage_known_of(MwStageKnown *known, int micro_batches);
 
 /* What all samples so far took, of all numbers of micro-batches, but for those of probes. */

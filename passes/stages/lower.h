@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The passes that the search for stages runs on copies of the model (the column `again` of
- * passes/passes.def), in their order and in three steps. The copies are not verified, which would take a tenth of the
- * time of planning: the same passes run on the model itself, which is (ir/verify.h). */
+ * passes/passes.def), in their order and in three steps. The copies are not verified, which would
+ * take a tenth of the time of planning: the same passes run on the model itself, which is
+ * (ir/verify.h). */
 #ifndef MW_PASSES_STAGES_LOWER_H
 #define MW_PASSES_STAGES_LOWER_H
 

@@ -3,6 +3,7 @@
  * Out: estimates by what stages of such pipelines cost. */
 #include "passes/stages/probe.h"
 
+#include "base/threads.h"
 #include "passes/stages/choice.h"
 #include "passes/tuning.h"
 
@@ -28,15 +29,76 @@ static double rounds_of(int micro_batches, int meshes)
     return micro_batches + (meshes - 1) / 2.;
 }
 
-/* The logical mesh of a probe: an axis of as many devices as divide the samples, up to one of each
- * node, times the others. */
-static MwMeshShape mesh_of(const MwCluster *cluster, int devices, int64_t samples)
+/* ---- Meshes ---- */
+
+typedef MW_VEC(const MwTensor *) Weights;
+
+static Weights weights_of(MwArena *arena, const MwGraph *graph)
 {
-    const int node = (int)mw_min(cluster->devices_per_node, devices);
-    const int ways = (int)mw_common_divisor(samples, devices / node);
-    return ways > 1 && devices > ways ? (MwMeshShape){2, {ways, devices / ways}}
-                                      : (MwMeshShape){1, {devices}};
+    Weights weights = {0};
+    for (int n = 0; n < graph->nodes.count; n++)
+        if (graph->nodes.at[n].op == MW_OP_WEIGHT)
+            mw_vec_push(arena, &weights, &graph->values.at[graph->nodes.at[n].first_result].tensor);
+    return weights;
 }
+
+/* The share of the elements of all weights that are in weights which so many devices divide. */
+static double divided_share(const Weights *weights, int devices)
+{
+    double all = 0, divided = 0;
+    for (int w = 0; w < weights->count; w++) {
+        const MwTensor *tensor = weights->at[w];
+        const double elements = (double)mw_tensor_elements(tensor);
+        bool is_divided = false;
+        for (int d = 0; d < tensor->rank; d++)
+            is_divided |= tensor->dim[d] % devices == 0;
+        all += elements;
+        divided += is_divided ? elements : 0;
+    }
+    return all > 0 ? divided / all : 1;
+}
+
+/* How many times longer than an even share of the work a stage takes, since all devices of an axis
+ * do what they cannot divide: products with other weights, unless the axis is the first one and
+ * divides the samples. */
+static double repetition(const Weights *weights, const MwMeshShape *mesh, int64_t samples)
+{
+    double times = 1;
+    for (int a = 0; a < mesh->axis_count; a++) {
+        const int size = mesh->size[a];
+        const double share = a == 0 && samples % size == 0 ? 1 : divided_share(weights, size);
+        times *= share + (1 - share) * size;
+    }
+    return times;
+}
+
+/* Meshes that repeat as many times more than others are not probed beside these. */
+static const double MOST_REPEATED = 2;
+
+/* Sets the meshes of a probe: as many devices as divide the samples, up to one of each node, times
+ * the others; and one of each node times those of a node. Returns the least repetition. */
+static double set_shapes(MwEvenPipeline *pipeline, const Weights *weights, int node, int devices)
+{
+    const int64_t samples = pipeline->batching->samples;
+    const int nodes = (int)mw_max(devices / node, 1);
+    const int ways[MW_PROBED_MESHES] = {(int)mw_common_divisor(samples, nodes), nodes};
+    MwMeshShape shapes[MW_PROBED_MESHES];
+    double times[MW_PROBED_MESHES], least = INFINITY;
+    for (int i = 0; i < MW_PROBED_MESHES; i++) {
+        shapes[i] = ways[i] > 1 && devices > ways[i]
+                        ? (MwMeshShape){2, {ways[i], devices / ways[i]}}
+                        : (MwMeshShape){1, {devices}};
+        times[i] = repetition(weights, &shapes[i], samples);
+        least = fmin(least, times[i]);
+    }
+    for (int i = 0; i < MW_PROBED_MESHES; i++)
+        if (times[i] <= MOST_REPEATED * least && (i == 0 || ways[i] != ways[0]))
+            pipeline->shapes[pipeline->shape_count++] = shapes[i];
+    pipeline->shape = pipeline->shapes[0];
+    return least;
+}
+
+/* ---- Pipelines ---- */
 
 /* Seconds of a step in which all stages take as long as one with the most layers, by the even share
  * of the work. */
@@ -52,6 +114,7 @@ static MwEvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *q
 {
     const MwCluster *cluster = query->compilation->cluster;
     const int wanted = query->compilation->options.stages;
+    const Weights weights = weights_of(arena, query->compilation->graph);
     MwEvenPipelines list = {0};
     for (int i = 0; i < query->batchings->count; i++) {
         MwStageBatching *batching = &query->batchings->at[i];
@@ -62,13 +125,13 @@ static MwEvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *q
             if ((wanted > 0 && meshes != wanted) || devices == 0 ||
                 !mw_stage_batching_fits(batching, query->memory_bytes, in_flight))
                 continue;
-            mw_vec_push(arena, &list,
-                        ((MwEvenPipeline){.batching = batching,
-                                          .meshes = meshes,
-                                          .mesh = mesh_of(cluster, devices, batching->samples),
-                                          .even_s = even_s(batching, meshes),
-                                          .probed_s = INFINITY,
-                                          .expected_s = INFINITY}));
+            MwEvenPipeline pipeline = {.batching = batching,
+                                       .meshes = meshes,
+                                       .probed_s = INFINITY,
+                                       .expected_s = INFINITY};
+            pipeline.even_s = even_s(batching, meshes) *
+                              set_shapes(&pipeline, &weights, cluster->devices_per_node, devices);
+            mw_vec_push(arena, &list, pipeline);
         }
     }
     return list;
@@ -77,7 +140,7 @@ static MwEvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *q
 /* Devices of the last axis, along which samples are not divided. */
 static int inner_devices(const MwEvenPipeline *pipeline)
 {
-    return pipeline->mesh.size[pipeline->mesh.axis_count - 1];
+    return pipeline->shape.size[pipeline->shape.axis_count - 1];
 }
 
 /* How unlike two pipelines are: doublings of micro-batches, of meshes, and of devices that samples
@@ -87,13 +150,6 @@ static double distance(const MwEvenPipeline *a, const MwEvenPipeline *b)
     const double micro_batches = (double)a->batching->micro_batches / b->batching->micro_batches;
     return fabs(log2(micro_batches)) + fabs(log2((double)a->meshes / b->meshes)) +
            fabs(log2((double)inner_devices(a) / inner_devices(b)));
-}
-
-/* Whether what a probe found is hardly possible, as where devices do not divide the samples and the
- * weights: that tells nothing of others. */
-static bool is_hardly_possible(const MwEvenPipeline *pipeline)
-{
-    return pipeline->probed_s >= MW_TUNED_PROBE_EXCESS * pipeline->even_s;
 }
 
 /* What the step of a pipeline is expected to take: as many times the even share as the geometric
@@ -106,7 +162,7 @@ static double expected_s(const MwEvenPipelines *list, const MwEvenPipeline *pipe
         return pipeline->probed_s;
     for (int i = 0; i < list->count; i++) {
         const MwEvenPipeline *other = &list->at[i];
-        if (!isfinite(other->probed_s) || is_hardly_possible(other))
+        if (other->probed_s >= DBL_MAX) /* not probed, or without a way to run it */
             continue;
         const double weight = pow(MW_TUNED_PROBE_SHARE, distance(pipeline, other));
         sum += weight * log(other->probed_s / other->even_s);
@@ -130,57 +186,121 @@ static bool is_hopeless(const MwStageProbeQuery *query, const MwEvenPipeline *pi
     const MwMeshShape one = {1, {1}};
     MwStageCost cost;
     return mw_stage_costs_on(pipeline->batching->costs, begin, end, &one, remat, 0, &cost) &&
-           held_bytes(pipeline, &cost) > query->memory_bytes * mw_mesh_devices(&pipeline->mesh);
+           held_bytes(pipeline, &cost) > query->memory_bytes * mw_mesh_devices(&pipeline->shape);
 }
 
-/* Seconds of a step of the pipeline in which all stages are as the one in the middle, in the first
- * way that fits of those that need less and less memory; where none does, as many times longer as
- * it needs more. */
-static double probe_s(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline)
+/* A way to run a stage. */
+typedef struct {
+    double step_s; /* of the pipeline in which all stages are like it; 0: there is none */
+    double bytes;  /* of a device */
+} Way;
+
+static Way way_of(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline, MwStageCost cost)
+{
+    const double rounds = rounds_of(pipeline->batching->micro_batches, pipeline->meshes);
+    const double bytes = held_bytes(pipeline, &cost) + cost.joint_peak_bytes;
+    if (bytes + cost.copy_bytes <= query->memory_bytes)
+        cost = mw_stage_cost_with_copies(cost);
+    return (Way){rounds * mw_stage_cost_time_s(&cost) + cost.step_s, bytes};
+}
+
+/* Seconds of a step where no more layers go the leaner way than memory demands; the other way may
+ * be missing. */
+static double mixed_s(const Way *other, const Way *leaner, double memory_bytes)
+{
+    if (other->step_s == 0 || other->bytes <= leaner->bytes)
+        return leaner->step_s;
+    const double share = (other->bytes - memory_bytes) / (other->bytes - leaner->bytes);
+    return other->step_s + share * (leaner->step_s - other->step_s);
+}
+
+/* Seconds of a step of the pipeline in which all stages are as the one in the middle, on a mesh: by
+ * the first way that fits of those that need less and less memory, and the one before it; where
+ * none does, as many times longer as the last needs more. */
+static double probe_on(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline,
+                       const MwMeshShape *mesh)
 {
     const MwRematLevel least = mw_least_remat(query->compilation);
     const MwRematLevel most = mw_most_remat(query->compilation);
-    const struct {
-        MwRematLevel remat;
-        int price;
-    } ways[] = {{least, 0}, {most, 0}, {most, MW_MEMORY_PRICES - 1}};
-    MwStageBatching *batching = pipeline->batching;
-    if (!mw_stage_batching_make(batching))
-        return INFINITY;
+    const MwStageBatching *batching = pipeline->batching;
     const int count = mw_ceil_div(batching->layer_count, pipeline->meshes);
-    const int begin = (batching->layer_count - count) / 2, m = batching->micro_batches;
-    double step_s = INFINITY;
-    for (int i = 0; i < MW_COUNT(ways); i++) {
+    const int begin = (batching->layer_count - count) / 2, levels = (int)(most - least) + 1;
+    Way before = {0};
+    for (int i = 0; i <= levels; i++) {
+        const bool is_last = i == levels;
+        const MwRematLevel remat = is_last ? most : least + i;
         MwStageCost cost;
-        if ((i + 1 < MW_COUNT(ways) &&
-             is_hopeless(query, pipeline, begin, begin + count, ways[i].remat)) ||
-            !mw_stage_costs_on(batching->costs, begin, begin + count, &pipeline->mesh,
-                               ways[i].remat, ways[i].price, &cost))
+        if ((!is_last && is_hopeless(query, pipeline, begin, begin + count, remat)) ||
+            !mw_stage_costs_on(batching->costs, begin, begin + count, mesh, remat,
+                               is_last ? MW_MEMORY_PRICES - 1 : 0, &cost))
             continue;
-        const double bytes = held_bytes(pipeline, &cost) + cost.joint_peak_bytes;
-        if (bytes + cost.copy_bytes <= query->memory_bytes)
-            cost = mw_stage_cost_with_copies(cost);
-        step_s = rounds_of(m, pipeline->meshes) * mw_stage_cost_time_s(&cost) + cost.step_s;
-        step_s *= fmax(1, bytes / query->memory_bytes);
-        if (bytes <= query->memory_bytes)
-            break;
+        const Way way = way_of(query, pipeline, cost);
+        if (way.bytes <= query->memory_bytes)
+            return mixed_s(&before, &way, query->memory_bytes);
+        before = way;
     }
-    return step_s;
+    return before.step_s > 0 ? before.step_s * before.bytes / query->memory_bytes : INFINITY;
 }
 
-/* The pipeline that promises most among those that are not probed; NULL: there is none. */
-static MwEvenPipeline *find_best(const MwEvenPipelines *list)
+/* Probes a pipeline. */
+static void probe(const MwStageProbeQuery *query, MwEvenPipeline *pipeline)
 {
-    MwEvenPipeline *best = NULL;
-    double least_s = INFINITY;
-    for (int i = 0; i < list->count; i++) {
-        const double step_s = expected_s(list, &list->at[i]);
-        if (!isfinite(list->at[i].probed_s) && step_s < least_s) {
-            least_s = step_s;
-            best = &list->at[i];
+    pipeline->probed_s = DBL_MAX;
+    if (!mw_stage_batching_make(pipeline->batching))
+        return;
+    for (int i = 0; i < pipeline->shape_count; i++) {
+        const double step_s = probe_on(query, pipeline, &pipeline->shapes[i]);
+        if (step_s < pipeline->probed_s) {
+            pipeline->probed_s = step_s;
+            pipeline->shape = pipeline->shapes[i];
         }
     }
-    return best;
+}
+
+/* Pipelines that are probed at once, each of another number of micro-batches. */
+enum { ROUND = 4 };
+
+typedef struct {
+    const MwStageProbeQuery *query;
+    MwEvenPipeline *at[ROUND];
+    int count;
+} ProbeRound;
+
+static bool is_in_round(const ProbeRound *round, const MwStageBatching *batching)
+{
+    for (int i = 0; i < round->count; i++)
+        if (round->at[i]->batching == batching)
+            return true;
+    return false;
+}
+
+/* Adds the pipeline that promises most among those that are not probed and may be in the round, if
+ * it promises a step of less than `below_s`. */
+static bool add_best(ProbeRound *round, const MwEvenPipelines *list, double below_s)
+{
+    MwEvenPipeline *best = NULL;
+    for (int i = 0; i < list->count; i++) {
+        MwEvenPipeline *pipeline = &list->at[i];
+        if (isfinite(pipeline->probed_s) || is_in_round(round, pipeline->batching) ||
+            pipeline->expected_s >= (best ? best->expected_s : below_s))
+            continue;
+        best = pipeline;
+    }
+    if (best)
+        round->at[round->count++] = best;
+    return best != NULL;
+}
+
+static void probe_one(void *context, int i)
+{
+    const ProbeRound *round = context;
+    probe(round->query, round->at[i]);
+}
+
+static void expect(MwEvenPipelines *list)
+{
+    for (int i = 0; i < list->count; i++)
+        list->at[i].expected_s = expected_s(list, &list->at[i]);
 }
 
 /* Those that were probed come first: the others mostly promise less than the best of these. */
@@ -200,19 +320,24 @@ MwEvenPipelines mw_stage_probe(MwArena *arena, const MwStageProbeQuery *query)
 {
     MwEvenPipelines list = list_pipelines(arena, query);
     const int64_t before = mw_stage_known_effort(query->known);
+    ProbeRound round = {.query = query};
     double least_s = INFINITY;
-    for (int i = 0; i < MW_TUNED_PROBES; i++) {
-        MwEvenPipeline *best = find_best(&list);
-        if (!best || expected_s(&list, best) > (1 + MW_TUNED_ESTIMATE_MARGIN) * least_s)
+    for (int left = MW_TUNED_PROBES; left > 0; left -= round.count) {
+        expect(&list);
+        round.count = 0;
+        while (round.count < mw_min(left, ROUND) &&
+               add_best(&round, &list, (1 + MW_TUNED_ESTIMATE_MARGIN) * least_s))
+            ;
+        if (round.count == 0)
             break;
-        best->probed_s = fmin(probe_s(query, best), DBL_MAX);
-        least_s = fmin(least_s, best->probed_s);
+        mw_parallel(query->threads, round.count, probe_one, &round);
+        for (int i = 0; i < round.count; i++)
+            least_s = fmin(least_s, round.at[i]->probed_s);
     }
     mw_stage_known_probed(query->known, before);
     for (int i = 0; i < query->batchings->count; i++)
         query->batchings->at[i].estimate.usual_s = INFINITY;
-    for (int i = 0; i < list.count; i++)
-        list.at[i].expected_s = expected_s(&list, &list.at[i]);
+    expect(&list);
     for (int i = 0; i < list.count; i++) {
         double *usual_s = &list.at[i].batching->estimate.usual_s;
         *usual_s = fmin(*usual_s, list.at[i].expected_s);

@@ -4,11 +4,10 @@
  * On few devices the even share of the work tells (batching.h). On thousands, what a micro-batch
  * has too little of for its stage tells more: samples for data parallelism, memory, bandwidth for
  * gradients. A probe solves one stage in the middle of the model, of a pipeline of equal stages, on
- * one logical mesh: as many devices as divide the samples, up to one of each node, times the
- * others.
+ * one or two logical meshes.
  * What a probe takes above an even share of the layers is expected of pipelines that are not probed
- * too, of each less the less it is like the probed one. The pipeline that promises most is probed
- * next, until none promises nearly as much as the best that was probed.
+ * too, of each less the less it is like the probed one. The pipelines that promise most are probed
+ * next, several at once, until none promises nearly as much as the best that was probed.
  *
  * There are at most PROBES probes, of few samples each; their samples serve the search. The table
  * grows with the numbers of micro-batches times those of equal stages, a few hundred. */
@@ -17,13 +16,17 @@
 
 #include "passes/stages/batching.h"
 
+enum { MW_PROBED_MESHES = 2 };
+
 /* A pipeline of so many equal meshes with one number of micro-batches. */
 typedef struct {
     MwStageBatching *batching;
     int meshes;
-    MwMeshShape mesh;  /* logical mesh of a probe */
-    double even_s;     /* of a step, by an even share of the layers */
-    double probed_s;   /* INFINITY: not probed */
+    MwMeshShape shapes[MW_PROBED_MESHES]; /* logical meshes of a probe */
+    int shape_count;
+    MwMeshShape shape; /* the best of them, or one of which nothing is known */
+    double even_s;     /* of a step, by an even share of the layers, and what devices repeat */
+    double probed_s;   /* INFINITY: not probed; DBL_MAX: no stage can be run */
     double expected_s; /* what probes make of it */
 } MwEvenPipeline;
 
@@ -34,6 +37,7 @@ typedef struct {
     MwStageBatchings *batchings; /* measured; those that are possible have estimates */
     double memory_bytes;         /* of a device */
     MwStageKnown *known;
+    int threads;
 } MwStageProbeQuery;
 
 /* Whether the cluster has so many devices that probes pay. */

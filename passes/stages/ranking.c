@@ -29,8 +29,9 @@ MwRanking mw_stage_rank(MwArena *arena, const MwStageProbeQuery *query)
     MwStageBatchings *batchings = query->batchings;
     MwRanking ranking = {0};
     MwEvenPipelines even = {0};
+    mw_stage_batchings_measure(batchings);
     for (int i = 0; i < batchings->count; i++)
-        if (mw_stage_batching_measure(&batchings->at[i]))
+        if (batchings->at[i].is_possible)
             mw_stage_batching_estimate(&batchings->at[i], query->memory_bytes);
     if (mw_stage_probe_pays(query->compilation))
         even = mw_stage_probe(arena, query);

@@ -448,7 +448,8 @@ static void rank_pipelines(MwStageTries *t)
     t->ranking = mw_stage_rank(t->arena, &(MwStageProbeQuery){.compilation = t->compilation,
                                                               .batchings = &t->batchings,
                                                               .memory_bytes = target_bytes(t),
-                                                              .known = t->known});
+                                                              .known = t->known,
+                                                              .threads = t->query->threads});
     t->ranked_effort = mw_stage_known_effort(t->known);
 }
 
@@ -496,7 +497,7 @@ static bool is_next_promising(const MwStageTries *t)
 /* What equal meshes leave of their share of the effort is not for meshes of any sizes. */
 static void keep_effort_of_any(MwStageTries *t)
 {
-    const double share = mw_ranking_has_equal(&t->ranking) ? 1 - MW_TUNED_EVEN_EFFORT : 1;
+    const double share = mw_ranking_has_equal(&t->ranking) ? MW_TUNED_EVEN_EFFORT : 1;
     const int64_t effort = mw_stage_known_effort(t->known);
     t->most_effort =
         mw_min(t->most_effort, effort + (int64_t)(share * (double)MW_TUNED_SEARCH_EFFORT));

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Probes: meshes that the model cannot be divided among promise little, and threads make no
+ * difference. */
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+#include "passes/stages/ranking.h"
+#include "tests/unit/clusters.h"
+#include "tests/unit/diags_text.h"
+#include "tests/unit/support.h"
+
+#include <string.h>
+
+/* More devices than STAGE_UNITS, three times a power of two in a third of all pipelines. */
+enum { NODES = 12, NODE = 8, MEMORY_BYTES = 1000000000 };
+
+static const char text[] = "model plain {\n"
+                           "  input x: f32[32, 256]\n"
+                           "  h = x\n"
+                           "  repeat 24 as l {\n"
+                           "    weight w: f32[256, 256] = normal(0.06)\n"
+                           "    h = relu(h @ w)\n"
+                           "  }\n"
+                           "  train mean(h * h) with sgd(lr = 0.01)\n"
+                           "}\n";
+
+typedef struct {
+    MwArena *arena;
+    MwCluster cluster;
+    MwCompilation compilation;
+    MwStageKnown *known;
+    MwStageBatchings batchings;
+} Case;
+
+/* The model before the pass `stages`, measured by so many threads. */
+static void open_case(Case *c, int threads)
+{
+    *c = (Case){.arena = mw_arena_new(), .cluster = test_cluster_of_nodes(NODES, NODE)};
+    MwDiags *diags = mw_diags_new(c->arena);
+    MwSource *source = MW_NEW(c->arena, MwSource, 1);
+    *source = (MwSource){
+        .name = "case.graph", .text = mw_arena_strdup(c->arena, text), .bytes = strlen(text)};
+    c->compilation = (MwCompilation){.arena = c->arena, .cluster = &c->cluster};
+    c->compilation.graph =
+        mw_graph_parse(c->arena, mw_interner_new(c->arena), source, NULL, 0, diags);
+    ck_assert_msg(c->compilation.graph != NULL, "%s", diags_text(c->arena, diags));
+    const MwPipelineOptions options = {.stop_after = MW_PASS_update, .dump_after = MW_PASS_COUNT};
+    ck_assert(mw_pipeline_run(&c->compilation, &options, diags));
+    c->known = mw_stage_known_new(c->arena);
+    c->batchings = mw_stage_batchings(&c->compilation, c->known, threads);
+}
+
+static MwStageProbeQuery query_of(Case *c, int threads)
+{
+    return (MwStageProbeQuery){.compilation = &c->compilation,
+                               .batchings = &c->batchings,
+                               .memory_bytes = MEMORY_BYTES,
+                               .known = c->known,
+                               .threads = threads};
+}
+
+static void close_case(Case *c)
+{
+    mw_stage_batchings_free(&c->batchings);
+    mw_arena_free(&c->arena);
+}
+
+/* Three divides neither the samples nor the weights: devices of an axis that is a multiple of it do
+ * the same work. */
+START_TEST(meshes_that_nothing_divides_promise_little)
+{
+    Case c;
+    open_case(&c, 1);
+    const MwStageProbeQuery query = query_of(&c, 1);
+    mw_stage_batchings_measure(&c.batchings);
+    const MwEvenPipelines list = mw_stage_probe(c.arena, &query);
+    int indivisible = 0;
+    ck_assert_int_gt(list.count, 0);
+    ck_assert_int_ne(NODES * NODE / list.at[0].meshes % 3, 0);
+    for (int i = 0; i < list.count; i++) {
+        const MwEvenPipeline *pipeline = &list.at[i];
+        const double even_s = mw_stage_batching_even_s(pipeline->batching);
+        if (NODES * NODE / pipeline->meshes % 3 != 0)
+            continue;
+        indivisible++;
+        ck_assert_double_ge(pipeline->even_s, 3 * even_s);
+        /* a mesh of one axis, or one that leaves the odd factor among the devices of a node, does
+         * even more of the same work */
+        const int *size = pipeline->shape.size;
+        ck_assert(pipeline->shape.axis_count == 2 && size[0] % 3 == 0 && size[1] % 3 != 0);
+    }
+    ck_assert_int_gt(indivisible, 0);
+    close_case(&c);
+}
+END_TEST
+
+START_TEST(threads_make_no_difference)
+{
+    Case one, many;
+    open_case(&one, 1);
+    open_case(&many, 4);
+    const MwStageProbeQuery query = query_of(&one, 1), with_many = query_of(&many, 4);
+    const MwRanking a = mw_stage_rank(one.arena, &query);
+    const MwRanking b = mw_stage_rank(many.arena, &with_many);
+    int probed = 0;
+    ck_assert_int_eq(a.count, b.count);
+    for (int i = 0; i < a.count; i++) {
+        probed += a.at[i].is_probed;
+        ck_assert_int_eq(a.at[i].batching->micro_batches, b.at[i].batching->micro_batches);
+        ck_assert_int_eq(a.at[i].meshes, b.at[i].meshes);
+        ck_assert_int_eq(a.at[i].is_probed, b.at[i].is_probed);
+        ck_assert(a.at[i].expected_s == b.at[i].expected_s);
+    }
+    ck_assert_int_gt(probed, 1);
+    close_case(&one);
+    close_case(&many);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stage_probe");
+    TCase *tests = tcase_create("stage_probe");
+    tcase_set_timeout(tests, 100);
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, meshes_that_nothing_divides_promise_little);
+    tcase_add_test(tests, threads_make_no_difference);
+    return run_suite(suite);
+}
