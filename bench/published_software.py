@@ -3,10 +3,11 @@
 
 `also` of a group of published.toml names functions of this file. Each gives the seconds of kernels
 that run for every micro-batch, and so wait for a pipeline as layers do, and of those that run once.
-Nearly all just pass over memory: their bytes, by the bandwidth of the device. Bytes are
-counted in the source that the function names, and those that our own kernels move for the same are
-taken off. What software fuses, or is not known to do, is left out: this is the least that it took.
-Work on samples is spread evenly over all GPUs."""
+Nearly all just pass over memory: their bytes, by the bandwidth of the device. Bytes are counted in
+the source that the function names, and those that our own kernels move for the same are taken off;
+of Megatron-LM's layers, in which all kernels count, the seconds that inspect says of all of ours.
+What software fuses, or is not known to do, is left out: this is the least that it took. Work on
+samples is spread evenly over all GPUs."""
 import dataclasses
 import pathlib
 import re
@@ -19,11 +20,13 @@ LEAST_KERNEL_S = 2e-6  # a kernel of one element: torchao/testing/float8/rooflin
 
 @dataclasses.dataclass
 class Run:
-    """A row, how often its plan cuts the batch, and figures of its cluster file."""
+    """A row, how often its plan cuts the batch, figures of its cluster file, and the seconds that
+    our own kernels of both passes take on a GPU in a step, in the mean."""
     row: dict
     micro_batches: int
     bytes_per_s: float
     fp8_flops: float
+    kernel_s: float = 0
 
     def moving_s(self, moved):
         """Seconds of bytes that are read from or written to memory."""
@@ -70,6 +73,12 @@ def megatron_step(run):
     return 0, run.moving_s(32 * run.weights())
 
 
+def clipped_step(run):
+    """The same a year later. Its paper does not say if 16 bits were f16 or bf16, of which gradients
+    are neither copied nor unscaled: what both have moves 18 bytes."""
+    return 0, run.moving_s(18 * run.weights())
+
+
 def xla_softmax(run):
     """XLA has a kernel for each reduction, and fuses those of a softmax with what follows only
     where xla_gpu_enable_triton_softmax_fusion is set, on an A100 at least (openxla/xla pull request
@@ -79,12 +88,45 @@ def xla_softmax(run):
     return run.moving_s((4 * run.forwards() + 4) * run.scores()), 0
 
 
-def megatron_dropout(run):
-    """The shares of attention are dropped by a kernel of its own after the softmax, which reads and
-    writes them and writes a mask of a byte (attention_dropout of megatron/model/transformer.py):
-    with the softmax 9 bytes of a score in the forward pass, which runs again in the backward pass,
-    and 11 there. Ours do both at once, 4 bytes in the forward and 12 in the backward pass."""
-    return run.moving_s((2 * 9 + 11 - 16) * run.scores()), 0
+def megatron_kernels(run):
+    """All kernels of Megatron-LM in both passes that are no products, in the place of ours
+    (megatron/model/transformer.py; bytes of f16, masks have one).
+
+    Of a score the softmax moves 4 bytes and dropout 5, both again in the backward pass, and 11
+    there: dropout reads the gradient of a share and the mask and writes the gradient, and the
+    softmax reads that and the share and writes over it. Of an element of the hidden state all GPUs
+    of a tensor parallelism do the same where it lacks sequence parallelism: two layer norms (8) and
+    sums of bias, dropout and residual (14); in the backward pass these (10), the norms, which read
+    operand and gradient again for the gradients of their weights (20), sums of gradients of the
+    residual (12), and those of two biases (4). Split over them are the bias of queries, keys and
+    values, which F.linear of a batch adds in place (12), that of GELU with it (16) and a copy of
+    what attention gives (4); in the backward pass GELU (24), sums for the gradients of both biases
+    (14), and gradients of queries, keys and values put together (12). The embedding moves 26 bytes
+    of an element: rows looked up (4), the sum with positions (6), dropout (5), dropout again (5),
+    gradients put (6). The loss moves 52 bytes of a logit (megatron/mpu/cross_entropy.py): a cast to
+    f32 (6), maxima (4), differences (8), exp (8), sums (4), shares (8), gradients (8), and a cast
+    back (6)."""
+    row, forwards = run.row, run.forwards()
+    copies = 1 if row.get("sequence_parallel") else row["tensor"]
+    hidden = copies * (22 * forwards + 46) + 32 * forwards + 50
+    moved = ((2 * 9 + 11) * run.scores() + hidden * row["width"] * run.tokens()
+             + (copies * 26 * row["width"] + 52 * row["vocab"]) * run.tokens() / row["layers"])
+    return run.moving_s(moved) - run.kernel_s, 0
+
+
+def last_products(run):
+    """Where layers are recomputed, CheckpointFunction (megatron/mpu/random.py; DeepSpeed has one)
+    runs all of a layer again, with its last product and the sum of that over tensor parallelism,
+    which nothing reads. Our plans gather in the place of one of both sums, and leave both out."""
+    row = run.row
+    if row["remat"] != "all":
+        return 0, 0
+    product = 8 * row["width"] ** 2 * run.tokens() / gemm_flops(row["cluster"], "bf16")
+    if row["tensor"] == 1:
+        return product, 0
+    network = figure(row["cluster"], r"node \{[^}]*?\n *bandwidth", "GB/s") * 1e9
+    scattered = 2 * (row["tensor"] - 1) * row["width"] * run.tokens()
+    return product + scattered / network, 0
 
 
 def complex_rotations(run):
@@ -188,9 +230,9 @@ def lists_of_parts(run):
 
 
 KERNELS = {kernels.__name__: kernels for kernels in (
-    megatron_sums, megatron_step, xla_softmax, megatron_dropout, complex_rotations, repeated_heads,
-    eager_gates, eager_loss, foreach_adamw, fsdp_copies, own_maxima, slow_sums, ring_of_blocks,
-    lists_of_parts)}
+    megatron_sums, megatron_step, clipped_step, xla_softmax, megatron_kernels, last_products,
+    complex_rotations, repeated_heads, eager_gates, eager_loss, foreach_adamw, fsdp_copies,
+    own_maxima, slow_sums, ring_of_blocks, lists_of_parts)}
 
 
 def figure(cluster, key, unit):
@@ -201,9 +243,23 @@ def figure(cluster, key, unit):
     return float(found[1]) if found or not like else figure(like[1], key, unit)
 
 
-def added_s(row, micro_batches, bubble):
-    """Seconds that a step is longer. `bubble` is the part of it in which a pipeline waits."""
-    fp8 = "fp8" in row["options"] and figure(row["cluster"], r"gemm fp8 \{\n.*\n *rate", "TFLOP/s")
-    run = Run(row, micro_batches, figure(row["cluster"], "bandwidth", "GB/s") * 1e9, fp8 * 1e12)
+def gemm_flops(cluster, kind):
+    return figure(cluster, rf"gemm {kind} \{{\n.*\n *rate", "TFLOP/s") * 1e12
+
+
+def kernel_s(shown):
+    """Seconds of our own kernels in both passes on a GPU, by what inspect shows of a plan."""
+    meshes = [(len(mesh["ranks"]), phase["kernel_s"]) for mesh in shown["meshes"]
+              for phase in mesh["phases"] if phase["phase"] != "update"]
+    return sum(ranks * seconds for ranks, seconds in meshes) / shown["ranks"]
+
+
+def added_s(row, shown):
+    """Seconds that a step is longer, whose plan inspect shows. `bubble_rate` is the part of it in
+    which a pipeline waits."""
+    fp8 = gemm_flops(row["cluster"], "fp8") if "fp8" in row["options"] else 0
+    run = Run(row, shown["micro_batches"], figure(row["cluster"], "bandwidth", "GB/s") * 1e9, fp8,
+              kernel_s(shown))
     kernels = [KERNELS[name](run) for name in row["also"]]
-    return sum(layers_s / (1 - bubble) + step_s for layers_s, step_s in kernels)
+    working = 1 - shown.get("bubble_rate", 0)
+    return sum(layers_s / working + step_s for layers_s, step_s in kernels)

@@ -15,12 +15,18 @@ static bool is_product(MwOp op)
            op == MW_OP_CONV_FILTER_GRAD;
 }
 
-/* Whether the value is a weight, maybe cast or reshaped, or the copy that its users share or that
- * the device has of one on the host. */
+/* Whether a node gives its operand times one number, as products in fp8 take theirs. */
+static bool is_scaling(const MwGraph *graph, const MwNode *node)
+{
+    return node->op == MW_OP_MUL && mw_value_tensor(graph, node->operands[1])->rank == 0;
+}
+
+/* Whether the value is a weight, maybe cast, reshaped or scaled, or the copy that its users share
+ * or that the device has of one on the host. */
 static bool is_weight(const MwGraph *graph, const MwValueId *copied, MwValueId value)
 {
     const MwNode *node = mw_value_node(graph, value);
-    while (mw_op_keeps_elements(node->op))
+    while (mw_op_keeps_elements(node->op) || is_scaling(graph, node))
         node = mw_value_node(graph, node->operands[0]);
     return node->op == MW_OP_WEIGHT || mw_has_value(copied[node->first_result]);
 }

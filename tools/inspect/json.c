@@ -6,6 +6,8 @@
 #include "tools/inspect/summary.h"
 #include "tools/inspect/totals.h"
 
+#include "ir/print.h"
+
 /* ---- Operators and weights ---- */
 
 static void put_collectives(MwJson *json, const MwPlanOperator *op)
@@ -137,6 +139,21 @@ static void put_memory(MwJson *json, const MwPlanMesh *mesh)
     mw_json_field_int(json, "host_bytes", mesh->host_bytes);
 }
 
+static void put_phases(MwJson *json, const MwPlanMesh *mesh)
+{
+    mw_json_field_array(json, "phases");
+    for (int phase = 0; phase < MW_PHASE_COUNT; phase++) {
+        const MwInspectWork work = mw_inspect_work(mesh, (MwPhase)phase);
+        yajl_gen_map_open(json->gen);
+        mw_json_field_string(json, "phase", mw_phase_name((MwPhase)phase));
+        mw_json_field_double(json, "kernel_s", work.kernel_s);
+        mw_json_field_double(json, "routine_s", work.routine_s);
+        mw_json_field_double(json, "collective_s", work.collective_s);
+        yajl_gen_map_close(json->gen);
+    }
+    yajl_gen_array_close(json->gen);
+}
+
 static void put_meshes(MwJson *json, const MwPlan *plan)
 {
     mw_json_field_array(json, "meshes");
@@ -149,6 +166,7 @@ static void put_meshes(MwJson *json, const MwPlan *plan)
         put_costs(json, &mesh->costs);
         put_memory(json, mesh);
         mw_json_field_int(json, "communicated_bytes", mw_inspect_totals(mesh).communicated_bytes);
+        put_phases(json, mesh);
         yajl_gen_map_close(json->gen);
     }
     yajl_gen_array_close(json->gen);

@@ -27,17 +27,26 @@ static bool is_source_of_weight(const MwPlanMesh *mesh, const MwPlanOperator *op
     return false;
 }
 
-/* Whether operand `i` is a weight, maybe cast, or its copy that others share. */
-static bool is_weight(const MwPlanMesh *mesh, const MwPlanOperator *op, int i)
+/* Whether an operator gives its first operand, cast or reshaped, or times one number, as products
+ * in fp8 take theirs. */
+static bool is_passed_on(const MwPlanOperator *op)
 {
     MwOp kind;
+    if (!mw_op_parse(op->op, &kind))
+        return false;
+    return op->operand_count == 1 ? mw_op_keeps_elements(kind)
+                                  : kind == MW_OP_MUL && op->operands[1].rank == 0;
+}
+
+/* Whether operand `i` is a weight, maybe cast or scaled, or its copy that others share. */
+static bool is_weight(const MwPlanMesh *mesh, const MwPlanOperator *op, int i)
+{
     int index = op->operands[i].operator_index;
     while (index >= 0) {
         const MwPlanOperator *maker = &mesh->operators[index];
         if (is_source_of_weight(mesh, maker))
             return true;
-        if (!mw_op_parse(maker->op, &kind) || !mw_op_keeps_elements(kind) ||
-            maker->operand_count != 1)
+        if (!is_passed_on(maker))
             return false;
         index = maker->operands[0].operator_index;
     }

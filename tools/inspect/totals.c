@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "tools/inspect/totals.h"
 
+#include "codegen/plan/timeline.h"
+
 #include <string.h>
 
 bool mw_inspect_is_working_copy(const MwPlanMesh *mesh, const MwPlanWeight *state)
@@ -65,6 +67,29 @@ MwInspectSum mw_inspect_sum_collectives(const MwPlanMesh *mesh, MwCollective kin
     for (int t = 0; t < mesh->task_count; t++)
         add_calls(&mesh->programs[mesh->tasks[t].program], kind, axis, &sum);
     return sum;
+}
+
+/* Adds the instructions of a program. */
+static void add_work(const MwPlanProgram *program, MwInspectWork *work)
+{
+    for (int i = 0; i < program->instr_count; i++) {
+        const MwPlanInstr *instr = &program->instrs[i];
+        const double time_s = mw_plan_instr_runs(program, i) * instr->time_s;
+        work->kernel_s += instr->kind == MW_INSTR_KERNEL ? time_s : 0;
+        work->routine_s += instr->kind == MW_INSTR_ROUTINE ? time_s : 0;
+        work->collective_s += instr->kind == MW_INSTR_COLLECTIVE ? time_s : 0;
+    }
+}
+
+MwInspectWork mw_inspect_work(const MwPlanMesh *mesh, MwPhase phase)
+{
+    MwInspectWork work = {0};
+    for (int t = 0; t < mesh->task_count; t++) {
+        const MwPlanProgram *program = &mesh->programs[mesh->tasks[t].program];
+        if (mw_plan_program_phase(program) == phase)
+            add_work(program, &work);
+    }
+    return work;
 }
 
 double mw_inspect_gap(const MwPlanCosts *costs)

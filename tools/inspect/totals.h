@@ -4,6 +4,7 @@
 #define MW_TOOLS_INSPECT_TOTALS_H
 
 #include "base/quantity.h"
+#include "ir/ir.h"
 #include "runtime/plan/plan.h"
 
 /* Sums over one mesh. */
@@ -30,6 +31,13 @@ typedef struct {
 } MwInspectSum;
 
 MwInspectSum mw_inspect_sum_collectives(const MwPlanMesh *mesh, MwCollective kind, int axis);
+
+/* Seconds that the instructions of a phase take in a step, each by itself. */
+typedef struct {
+    double kernel_s, routine_s, collective_s;
+} MwInspectWork;
+
+MwInspectWork mw_inspect_work(const MwPlanMesh *mesh, MwPhase phase);
 
 /* (objective - bound) / objective; 0 where both are 0. */
 double mw_inspect_gap(const MwPlanCosts *costs);
