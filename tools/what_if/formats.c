@@ -48,6 +48,21 @@ static void add_common(MwText *text, const MwWhatIfTable *table)
     mw_text_add(text, *before == ',' ? "\n\n" : "");
 }
 
+/* Bytes beyond which what is said of a plan is shortened, so that one of many unlike meshes does not
+ * make all rows wide; CSV and JSON have all of it. */
+enum { MOST_WIDE = 48 };
+
+/* The text of a cell, or as many whole words of it as there is room for; all of a label. */
+static const char *shown_text(MwArena *arena, const MwWhatIfCell *cell, bool is_label)
+{
+    if (!cell->text || is_label || strlen(cell->text) <= MOST_WIDE)
+        return cell->text ? cell->text : "";
+    int end = MOST_WIDE;
+    while (end > 0 && cell->text[end] != ' ')
+        end--;
+    return mw_arena_printf(arena, "%.*s ...", end > 0 ? end : MOST_WIDE, cell->text);
+}
+
 static void write_text(MwText *text, const MwWhatIfTable *table)
 {
     const char *headings[MW_TEXT_TABLE_MAX_COLUMNS];
@@ -64,7 +79,8 @@ static void write_text(MwText *text, const MwWhatIfTable *table)
         const MwWhatIfRow *row = &table->rows.at[r];
         const char **cells = mw_text_table_row(&lines);
         for (int i = 0; i < count; i++)
-            cells[i] = row->cells[shown[i]].text ? row->cells[shown[i]].text : "";
+            cells[i] =
+                shown_text(text->arena, &row->cells[shown[i]], shown[i] < table->label_count);
         cells[count] = remark_of(row);
     }
     mw_text_printf(text, "%s\n\n", table->title);
