@@ -106,8 +106,9 @@ typedef struct {
 struct MwTransport {
     const MwTransportTable *table;
     int rank, size;
-    MwQueue queue;  /* the queue of collectives in groups of several members */
-    bool is_queued; /* such collectives need nothing more of the host once they are queued */
+    bool is_crowded; /* ranks of this machine outnumber its cores: waits sleep */
+    MwQueue queue;   /* the queue of collectives in groups of several members */
+    bool is_queued;  /* such collectives need nothing more of the host once they are queued */
     /* Called repeatedly while a message between hosts is waited for, so that work on the devices is
      * watched meanwhile. After a fault the end is expected. NULL: there is nothing to do. */
     bool (*idle)(void *context, MwFault *fault);

@@ -28,20 +28,24 @@ void mw_mpi_host_expect_end(MwTransport *transport, const MwFault *fault)
     transport->idle = NULL;
 }
 
-/* Lets what watches the device have its turn, and sleeps if the wait that began at `begin_s` is not
- * a short one. */
-static bool wait_more(MwTransport *transport, double begin_s, MwFault *fault)
+void mw_mpi_host_rest(double begin_s)
 {
     enum { SHARE = 8, MOST_US = 2000 };
-    const double now_s = mw_clock_s(), waited_us = 1e6 * (now_s - begin_s);
+    const double waited_us = 1e6 * (mw_clock_s() - begin_s);
+    if (waited_us > SHARE * 10)
+        usleep((useconds_t)fmin(waited_us / SHARE, MOST_US));
+}
+
+/* Lets what watches the device have its turn, and rests. */
+static bool wait_more(MwTransport *transport, double begin_s, MwFault *fault)
+{
     if (transport->idle && !transport->idle(transport->idle_context, fault))
         mw_mpi_host_expect_end(transport, fault);
-    if (transport->end_s > 0 && now_s > transport->end_s) {
+    if (transport->end_s > 0 && mw_clock_s() > transport->end_s) {
         *fault = transport->late;
         return false;
     }
-    if (waited_us > SHARE * 10)
-        usleep((useconds_t)fmin(waited_us / SHARE, MOST_US));
+    mw_mpi_host_rest(begin_s);
     return true;
 }
 

@@ -16,6 +16,9 @@ bool mw_mpi_host_receive(MwTransport *transport, int peer, void *data, int64_t b
 bool mw_mpi_host_allgather(MwTransport *transport, const void *mine, int64_t bytes, void *all,
                            MwFault *fault);
 bool mw_mpi_host_barrier(MwTransport *transport, MwFault *fault);
+/* Sleeps for a share of the time that a wait has lasted, if that is not short. `begin_s` is when it
+ * began (base/clock.h). */
+void mw_mpi_host_rest(double begin_s);
 void mw_mpi_host_expect_end(MwTransport *transport, const MwFault *fault);
 
 #endif

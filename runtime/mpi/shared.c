@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/mpi/shared.h"
 
+#include "base/clock.h"
+#include "runtime/mpi/host.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -67,6 +70,7 @@ static void barrier(MwSharedGroup *group)
     const uint64_t round = ++group->round;
     atomic_store_explicit(arrivals(group, group->self), round, memory_order_release);
     for (int m = 0; m < group->members; m++) {
+        const double begin_s = group->spins ? 0 : mw_clock_s();
         int looks = 0;
         while (atomic_load_explicit(arrivals(group, m), memory_order_acquire) < round) {
             if (++looks <= group->spins)
@@ -74,6 +78,8 @@ static void barrier(MwSharedGroup *group)
             if (group->idle)
                 group->idle();
             sched_yield();
+            if (!group->spins)
+                mw_mpi_host_rest(begin_s);
         }
     }
 }

@@ -33,7 +33,8 @@ typedef struct {
     const MwSharedMemory *const *memory; /* [members] */
     const void **pieces;                 /* [members] for use inside */
     uint64_t round;                      /* barriers passed */
-    int spins;                           /* looks at a peer before giving the core away */
+    /* Looks at a peer before giving the core away. 0: others need it, and long waits sleep. */
+    int spins;
     /* Called while waiting longer, so that what the peer may wait for goes on; may be NULL. */
     void (*idle)(void);
 } MwSharedGroup;

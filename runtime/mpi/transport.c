@@ -9,6 +9,7 @@
  * device whose memory is not the host's, and the host copies of requests.h. */
 #include "runtime/mpi/transport.h"
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "runtime/mpi/all_reduce.h"
 #include "runtime/mpi/elements.h"
@@ -75,10 +76,8 @@ static bool make_group(Mpi *mpi, const MwMeshShape *mesh, int first_rank, int ax
     return CALL(MPI_Comm_split, MPI_COMM_WORLD, color, coordinate[axis], &group->comm);
 }
 
-static bool mpi_make_groups(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
-                            MwFault *fault)
+static bool make_groups(Mpi *mpi, const MwMeshShape *mesh, int first_rank, MwFault *fault)
 {
-    Mpi *mpi = (Mpi *)transport;
     int most = 1;
     mpi->axis_count = mesh->axis_count;
     for (int a = 0; a < MW_MAX_AXES; a++) {
@@ -94,6 +93,16 @@ static bool mpi_make_groups(MwTransport *transport, const MwMeshShape *mesh, int
                 &mpi->node) &&
            CALL(MPI_Comm_size, mpi->node, &mpi->node_size) &&
            CALL(MPI_Comm_rank, mpi->node, &mpi->node_rank);
+}
+
+static bool mpi_make_groups(MwTransport *transport, const MwMeshShape *mesh, int first_rank,
+                            MwFault *fault)
+{
+    Mpi *mpi = (Mpi *)transport;
+    if (!make_groups(mpi, mesh, first_rank, fault))
+        return false;
+    transport->is_crowded = mpi->node_size > sysconf(_SC_NPROCESSORS_ONLN);
+    return true;
 }
 
 /* How a peer's memory is found. */
@@ -151,7 +160,7 @@ static int node_index(const Mpi *mpi, const Place *places, int rank)
 
 /* Reads of a peer's counter before a waiting member yields its core, where each rank has a core of
  * its own: some microseconds, the time after which a peer that is not late has come. Chosen, not
- * measured. Without a core for each rank a member yields at once. */
+ * measured. Without a core for each rank a member yields at once, and sleeps in long waits. */
 enum { SPINS = 2000 };
 
 /* Lets the group communicate through shared memory if every member is on this machine and the
@@ -177,7 +186,7 @@ static bool share_group(Mpi *mpi, int axis, const Place *places, bool shared, Mw
         .axis = axis,
         .memory = memory,
         .pieces = group->pieces,
-        .spins = mpi->node_size <= sysconf(_SC_NPROCESSORS_ONLN) ? SPINS : 0,
+        .spins = mpi->base.is_crowded ? 0 : SPINS,
     };
     return true;
 }
@@ -476,8 +485,17 @@ static bool mpi_test(MwTransport *transport, MwDevice *device, MwRequest *reques
 
 static bool mpi_wait(MwTransport *transport, MwDevice *device, MwRequest *request, MwFault *fault)
 {
-    (void)transport, (void)device;
-    return mw_mpi_request_wait(request, fault);
+    (void)device;
+    if (!transport->is_crowded)
+        return mw_mpi_request_wait(request, fault);
+    const double begin_s = mw_clock_s();
+    for (bool done = false;;) {
+        if (!mw_mpi_request_test(request, &done, fault))
+            return false;
+        if (done)
+            return true;
+        mw_mpi_host_rest(begin_s);
+    }
 }
 
 static MW_NORETURN void mpi_abort(MwTransport *transport, int status)

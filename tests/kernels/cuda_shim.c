@@ -40,13 +40,13 @@ typedef struct {
 
 typedef struct {
     State state;
-    int line;                  /* where it waits */
-    int shuffles;              /* how many it has begun */
+    int line;     /* where it waits */
+    int shuffles; /* how many it has begun */
+    int copy_count;
+    int groups;                /* of copies, committed */
+    Fiber *fiber;              /* that has its stack, from when it begins until it ends */
     char given[2][MOST_GIVEN]; /* to its warp; a lane is never two shuffles ahead of another */
     Copy copies[MOST_COPIES];  /* under way */
-    int copy_count;
-    int groups;   /* of copies, committed */
-    Fiber *fiber; /* that has its stack, from when it begins until it ends */
 } Thread;
 
 typedef enum { FORWARD, BACKWARD, SHUFFLED } Order;
@@ -56,9 +56,12 @@ typedef struct Launch {
     int block; /* 0 after a failure */
     Order order;
     uint64_t random;
-    int turns[WARP]; /* threads in the order of this round, all of one warp */
+    int first;       /* thread of the warp of this round */
+    int turns[WARP]; /* threads in the order of this round, all of that warp */
     int turn_count;
-    int turn; /* the next one's place among them */
+    int turn;                         /* the next one's place among them */
+    int ended;                        /* threads of the block */
+    bool can_run[MAX_THREADS / WARP]; /* by warps, of which one that can has had no round since */
     Thread threads[MAX_THREADS];
     FiberPlace loop;      /* between turns */
     struct Launch *inner; /* one that runs while this one pauses; NULL before there is one */
@@ -318,21 +321,12 @@ static int warp_end(int first)
     return first + WARP < shim->block ? first + WARP : shim->block;
 }
 
-/* Whether a warp, by its first thread, has threads that can run. */
-static bool can_run(int first)
-{
-    for (int i = first; i < warp_end(first); i++)
-        if (shim->threads[i].state == FRESH || shim->threads[i].state == READY)
-            return true;
-    return false;
-}
-
 /* The first thread of the warp whose turn it is; -1 if none can run. */
 static int choose_warp(void)
 {
     int chosen = -1, seen = 0;
     for (int first = 0; first < shim->block; first += WARP) {
-        if (!can_run(first))
+        if (!shim->can_run[first / WARP])
             continue;
         seen++;
         if (chosen < 0 || shim->order == BACKWARD ||
@@ -349,6 +343,8 @@ static bool begin_round(void)
     if (first < 0)
         return false;
     const int end = warp_end(first);
+    shim->first = first;
+    shim->can_run[first / WARP] = false; /* unless released */
     shim->turn_count = end - first;
     for (int i = 0; i < shim->turn_count; i++)
         shim->turns[i] = shim->order == BACKWARD ? end - 1 - i : first + i;
@@ -375,7 +371,9 @@ static void begin_block(void)
         shim->threads[i].state = FRESH;
         shim->threads[i].shuffles = 0;
         shim->threads[i].copy_count = shim->threads[i].groups = 0;
+        shim->can_run[i / WARP] = true;
     }
+    shim->ended = 0;
     if (blockIdx.x < POISONED_BLOCKS)
         poison_shared();
     begin_round();
@@ -399,18 +397,14 @@ static bool release(State state, int first, int end)
     for (int i = first; i < end; i++)
         if (threads[i].state != state || threads[i].line != threads[first].line)
             return false;
-    for (int i = first; i < end; i++)
+    for (int i = first; i < end; i++) {
         threads[i].state = READY;
+        shim->can_run[i / WARP] = true;
+    }
     return true;
 }
 
-static void release_warps(void)
-{
-    for (int first = 0; first < shim->block; first += WARP)
-        release(AT_SHUFFLE, first, warp_end(first));
-}
-
-static void fail_stuck(int ended)
+static void fail_stuck(void)
 {
     int barriers = 0, first = 0;
     for (int i = 0; i < shim->block; i++)
@@ -421,19 +415,17 @@ static void fail_stuck(int ended)
     fail("thread %d waits for ever at the %s of line %d: of %d threads, %d are at barriers, %d at "
          "shuffles, %d have ended",
          first, thread->state == AT_BARRIER ? "barrier" : "shuffle", thread->line, shim->block,
-         barriers, shim->block - barriers - ended, ended);
+         barriers, shim->block - barriers - shim->ended, shim->ended);
 }
 
-/* After a round: who runs in the next one? False at the end of the launch. */
+/* After a round, in which the threads of one warp came where they are: who runs in the next one?
+ * False at the end of the launch. */
 static bool next_round(void)
 {
-    int ended = 0;
-    for (int i = 0; i < shim->block; i++)
-        ended += shim->threads[i].state == DONE;
-    if (ended < shim->block) {
-        release_warps();
+    if (shim->ended < shim->block) {
+        release(AT_SHUFFLE, shim->first, warp_end(shim->first));
         if (!begin_round() && !(release(AT_BARRIER, 0, shim->block) && begin_round()))
-            fail_stuck(ended);
+            fail_stuck();
     } else if (shim->block && (int)++blockIdx.x < shim->now->grid) {
         begin_block();
     } else {
@@ -499,6 +491,7 @@ static void run_threads(void)
         Fiber *fiber = ended->fiber;
         ended->state = DONE;
         ended->fiber = NULL;
+        shim->ended++;
         if (ended->copy_count)
             fail("thread %u ends with %d copies under way", threadIdx.x, ended->copy_count);
         Thread *next = whose_turn();
