@@ -282,8 +282,8 @@ START_TEST(like_layers_are_reckoned_right)
 }
 END_TEST
 
-/* A mesh that holds two chunks needs twice the memory of one: where that is too much, there are ways
- * that need less. The layers of all chunks are one more than there are. */
+/* A mesh that holds two chunks needs twice the memory of one: where that is too much, there are
+ * ways that need less. The layers of all chunks are one more than there are. */
 START_TEST(chunks_that_share_a_mesh_need_memory_together)
 {
     enum { LAYERS = 7, MICRO_BATCHES = 4, DEVICES = 4 };

@@ -48,8 +48,8 @@ static void add_common(MwText *text, const MwWhatIfTable *table)
     mw_text_add(text, *before == ',' ? "\n\n" : "");
 }
 
-/* Bytes beyond which what is said of a plan is shortened, so that one of many unlike meshes does not
- * make all rows wide; CSV and JSON have all of it. */
+/* Bytes beyond which what is said of a plan is shortened, so that one of many unlike meshes does
+ * not make all rows wide; CSV and JSON have all of it. */
 enum { MOST_WIDE = 48 };
 
 /* The text of a cell, or as many whole words of it as there is room for; all of a label. */
