@@ -3,11 +3,11 @@
  * many devices, where probes tell more (probe.h), the best numbers of equal meshes with each of
  * them are tried before, one after another, each with all schedules; then meshes of any sizes with
  * as many micro-batches as the best of these alone. Those whose lower bound is no better than the
- * incumbent, the best layout so far, are left out, and all once the effort is spent (SEARCH_EFFORT,
- * or less where equal meshes left some of theirs). Schedules other than 1F1B are tried where the
- * bubble of 1F1B is worth removing, late ones (schedule.def) only below the step time of the
- * incumbent, so that they cost little where they are of no use. A single stage has one micro-batch,
- * unless memory or the user demands more. */
+ * incumbent, the best layout so far, are left out, and all once the effort is spent (SEARCH_EFFORT;
+ * where probes rank equal meshes, EVEN_EFFORT of it for these and as much for any). Schedules other
+ * than 1F1B are tried where the bubble of 1F1B is worth removing, late ones (schedule.def) only
+ * below the step time of the incumbent, so that they cost little where they are of no use. A single
+ * stage has one micro-batch, unless memory or the user demands more. */
 #include "passes/stages/tries.h"
 
 #include "base/clock.h"
