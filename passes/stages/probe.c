@@ -72,11 +72,9 @@ static double repetition(const Weights *weights, const MwMeshShape *mesh, int64_
     return times;
 }
 
-/* Meshes that repeat as many times more than others are not probed beside these. */
-static const double MOST_REPEATED = 2;
-
 /* Sets the meshes of a probe: as many devices as divide the samples, up to one of each node, times
- * the others; and one of each node times those of a node. Returns the least repetition. */
+ * the others; and one of each node times those of a node; but for one that repeats more than the
+ * other. Returns the least repetition. */
 static double set_shapes(MwEvenPipeline *pipeline, const Weights *weights, int node, int devices)
 {
     const int64_t samples = pipeline->batching->samples;
@@ -92,7 +90,7 @@ static double set_shapes(MwEvenPipeline *pipeline, const Weights *weights, int n
         least = fmin(least, times[i]);
     }
     for (int i = 0; i < MW_PROBED_MESHES; i++)
-        if (times[i] <= MOST_REPEATED * least && (i == 0 || ways[i] != ways[0]))
+        if (times[i] <= least && (i == 0 || ways[i] != ways[0]))
             pipeline->shapes[pipeline->shape_count++] = shapes[i];
     pipeline->shape = pipeline->shapes[0];
     return least;
@@ -330,7 +328,7 @@ MwEvenPipelines mw_stage_probe(MwArena *arena, const MwStageProbeQuery *query)
             ;
         if (round.count == 0)
             break;
-        mw_parallel(query->threads, round.count, probe_one, &round);
+        mw_parallel(round.at[0]->batching->threads, round.count, probe_one, &round);
         for (int i = 0; i < round.count; i++)
             least_s = fmin(least_s, round.at[i]->probed_s);
     }

@@ -37,7 +37,6 @@ typedef struct {
     MwStageBatchings *batchings; /* measured; those that are possible have estimates */
     double memory_bytes;         /* of a device */
     MwStageKnown *known;
-    int threads;
 } MwStageProbeQuery;
 
 /* Whether the cluster has so many devices that probes pay. */

@@ -448,8 +448,7 @@ static void rank_pipelines(MwStageTries *t)
     t->ranking = mw_stage_rank(t->arena, &(MwStageProbeQuery){.compilation = t->compilation,
                                                               .batchings = &t->batchings,
                                                               .memory_bytes = target_bytes(t),
-                                                              .known = t->known,
-                                                              .threads = t->query->threads});
+                                                              .known = t->known});
     t->ranked_effort = mw_stage_known_effort(t->known);
 }
 

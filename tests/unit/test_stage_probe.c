@@ -49,13 +49,12 @@ static void open_case(Case *c, int threads)
     c->batchings = mw_stage_batchings(&c->compilation, c->known, threads);
 }
 
-static MwStageProbeQuery query_of(Case *c, int threads)
+static MwStageProbeQuery query_of(Case *c)
 {
     return (MwStageProbeQuery){.compilation = &c->compilation,
                                .batchings = &c->batchings,
                                .memory_bytes = MEMORY_BYTES,
-                               .known = c->known,
-                               .threads = threads};
+                               .known = c->known};
 }
 
 static void close_case(Case *c)
@@ -70,7 +69,7 @@ START_TEST(meshes_that_nothing_divides_promise_little)
 {
     Case c;
     open_case(&c, 1);
-    const MwStageProbeQuery query = query_of(&c, 1);
+    const MwStageProbeQuery query = query_of(&c);
     mw_stage_batchings_measure(&c.batchings);
     const MwEvenPipelines list = mw_stage_probe(c.arena, &query);
     int indivisible = 0;
@@ -98,7 +97,7 @@ START_TEST(threads_make_no_difference)
     Case one, many;
     open_case(&one, 1);
     open_case(&many, 4);
-    const MwStageProbeQuery query = query_of(&one, 1), with_many = query_of(&many, 4);
+    const MwStageProbeQuery query = query_of(&one), with_many = query_of(&many);
     const MwRanking a = mw_stage_rank(one.arena, &query);
     const MwRanking b = mw_stage_rank(many.arena, &with_many);
     int probed = 0;
