@@ -486,11 +486,13 @@ void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *cost_quer
     mw_arena_free(&scratch);
 }
 
-bool mw_stage_costs_on(MwStageCosts *costs, int begin, int end, const MwMeshShape *mesh,
-                       MwRematLevel remat, int price, MwStageCost *cost)
+bool mw_stage_costs_on(MwStageCosts *costs, const MwStageCostQuery *cost_query,
+                       const MwMeshShape *mesh, MwRematLevel remat, int price, MwStageCost *cost)
 {
-    MwStageSample like = {.mesh = *mesh, .remat = remat};
-    const MwIntervalTerms *terms = mw_extrapolation_terms(costs->samples.extrapolation, begin, end);
+    MwStageSample like = {
+        .mesh = *mesh, .remat = remat, .is_sequential = cost_query->is_sequential};
+    const MwIntervalTerms *terms =
+        mw_extrapolation_terms(costs->samples.extrapolation, cost_query->begin, cost_query->end);
     mw_stage_terms_request(&costs->samples, terms, &like, price);
     mw_stage_sample_set_solve(&costs->samples);
     return mw_stage_terms_sum(&costs->samples, terms, &like, price, cost);
@@ -502,8 +504,9 @@ bool mw_stage_costs_on(MwStageCosts *costs, int begin, int end, const MwMeshShap
 static MwStageCost on_one_device(MwStageCosts *costs, int begin, int end, MwRematLevel remat)
 {
     const MwMeshShape one = {1, {1}};
+    const MwStageCostQuery cost_query = {begin, end, 1, false};
     MwStageCost cost;
-    return mw_stage_costs_on(costs, begin, end, &one, remat, 0, &cost) ? cost : (MwStageCost){0};
+    return mw_stage_costs_on(costs, &cost_query, &one, remat, 0, &cost) ? cost : (MwStageCost){0};
 }
 
 MwStageCost mw_stage_costs_whole(MwStageCosts *costs, MwRematLevel remat)

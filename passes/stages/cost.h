@@ -37,10 +37,10 @@ MwStageCosts *mw_stage_costs_new(MwArena *arena, const MwStageModel *model, MwSt
 void mw_stage_costs_query(MwStageCosts *costs, const MwStageCostQuery *queries, int count,
                           MwStageCostList *lists);
 
-/* The cost of layers [begin, end) on one logical mesh, all on one level of recomputation, at one
- * level of the price of memory. False if the pins cannot be met. */
-bool mw_stage_costs_on(MwStageCosts *costs, int begin, int end, const MwMeshShape *mesh,
-                       MwRematLevel remat, int price, MwStageCost *cost);
+/* The cost of the layers of a query on one logical mesh of its devices, all on one level of
+ * recomputation, at one level of the price of memory. False if the pins cannot be met. */
+bool mw_stage_costs_on(MwStageCosts *costs, const MwStageCostQuery *cost_query,
+                       const MwMeshShape *mesh, MwRematLevel remat, int price, MwStageCost *cost);
 
 /* The logical meshes on which a stage of `devices` devices is tried; in `arena`. */
 MwMeshList mw_stage_costs_meshes(const MwStageCosts *costs, MwArena *arena, int devices);

@@ -211,6 +211,19 @@ void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout)
     mw_arena_free(&scratch);
 }
 
+double mw_stage_layout_even_s(const MwStageLayout *layout)
+{
+    double work_s = 0, devices = 0, most_s = 0;
+    for (int s = 0; s < layout->stage_count; s++) {
+        const MwStageCost *cost = &layout->stages[s].cost;
+        const double time_s = mw_stage_cost_time_s(cost);
+        work_s += mw_mesh_devices(&cost->mesh) * time_s;
+        devices += mw_mesh_devices(&cost->mesh);
+        most_s = fmax(most_s, time_s);
+    }
+    return most_s > 0 ? layout->step_s * work_s / (devices * most_s) : layout->step_s;
+}
+
 MwStageCostQuery mw_stage_layout_cost_query(const MwStageLayout *layout, int stage)
 {
     const MwLayoutStage *asked = &layout->stages[stage];

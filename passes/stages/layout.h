@@ -38,6 +38,9 @@ typedef struct {
 double mw_stage_transfer_s(const MwCluster *cluster, const MwTensor *tensor, MwStageDevices from,
                            MwStageDevices to);
 
+/* The step time of a layout that has a price, if its stages shared the work as evenly as can be. */
+double mw_stage_layout_even_s(const MwStageLayout *layout);
+
 /* Computes the step time, from the timeline of the schedule and the update after it, and the
  * memory of the layout. */
 void mw_stage_layout_price(const MwStageModel *model, MwStageLayout *layout);

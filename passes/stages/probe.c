@@ -72,14 +72,32 @@ static double repetition(const Weights *weights, const MwMeshShape *mesh, int64_
     return times;
 }
 
-/* Sets the meshes of a probe: as many devices as divide the samples, up to one of each node, times
- * the others; and one of each node times those of a node; but for one that repeats more than the
- * other. Returns the least repetition. */
-static double set_shapes(MwEvenPipeline *pipeline, const Weights *weights, int node, int devices)
+/* Devices that hold what one stage keeps in a quarter of their memory, at least those of a node, of
+ * which there are `nodes`: a divisor of all devices. */
+static int devices_that_keep(const MwStageProbeQuery *query, const MwStageBatching *batching,
+                             int node, int nodes)
 {
+    int count = 1;
+    while (count < nodes && (nodes % count != 0 ||
+                             batching->quick.kept_bytes > query->memory_bytes / 4 * count * node))
+        count++;
+    return count * node;
+}
+
+/* Sets the meshes of a probe: as many devices as divide the samples, up to one of each node, times
+ * the others; and one of each node times those of a node, or of one stage, whose state takes most
+ * memory, so many on the last axis as keep it; but for one that repeats more than the other.
+ * Returns the least repetition. */
+static double set_shapes(const MwStageProbeQuery *query, MwEvenPipeline *pipeline,
+                         const Weights *weights, int devices)
+{
+    const int node = query->compilation->cluster->devices_per_node;
     const int64_t samples = pipeline->batching->samples;
     const int nodes = (int)mw_max(devices / node, 1);
-    const int ways[MW_PROBED_MESHES] = {(int)mw_common_divisor(samples, nodes), nodes};
+    const int inner =
+        pipeline->meshes == 1 ? devices_that_keep(query, pipeline->batching, node, nodes) : node;
+    const int ways[MW_PROBED_MESHES] = {(int)mw_common_divisor(samples, nodes),
+                                        (int)mw_max(devices / inner, 1)};
     MwMeshShape shapes[MW_PROBED_MESHES];
     double times[MW_PROBED_MESHES], least = INFINITY;
     for (int i = 0; i < MW_PROBED_MESHES; i++) {
@@ -107,7 +125,7 @@ static double even_s(const MwStageBatching *batching, int meshes)
     return mw_stage_batching_even_s(batching) * share * rounds_of(m, meshes) / m;
 }
 
-/* All pipelines of equal meshes that have memory enough by the even share. */
+/* All pipelines of equal meshes that have memory enough by the even share, and one stage. */
 static MwEvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *query)
 {
     const MwCluster *cluster = query->compilation->cluster;
@@ -117,7 +135,8 @@ static MwEvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *q
     for (int i = 0; i < query->batchings->count; i++) {
         MwStageBatching *batching = &query->batchings->at[i];
         const int most = (int)mw_min(batching->layer_count, mw_cluster_devices(cluster));
-        for (int meshes = 2; meshes <= most && batching->is_possible; meshes++) {
+        for (int meshes = query->least_stages > 1 ? 2 : 1; meshes <= most && batching->is_possible;
+             meshes++) {
             const int in_flight = (int)mw_min(meshes, batching->micro_batches);
             const int devices = mw_stage_equal_devices(size_of(cluster), meshes);
             if ((wanted > 0 && meshes != wanted) || devices == 0 ||
@@ -127,8 +146,8 @@ static MwEvenPipelines list_pipelines(MwArena *arena, const MwStageProbeQuery *q
                                        .meshes = meshes,
                                        .probed_s = INFINITY,
                                        .expected_s = INFINITY};
-            pipeline.even_s = even_s(batching, meshes) *
-                              set_shapes(&pipeline, &weights, cluster->devices_per_node, devices);
+            pipeline.even_s =
+                even_s(batching, meshes) * set_shapes(query, &pipeline, &weights, devices);
             mw_vec_push(arena, &list, pipeline);
         }
     }
@@ -169,21 +188,43 @@ static double expected_s(const MwEvenPipelines *list, const MwEvenPipeline *pipe
     return pipeline->even_s * exp(sum / weights);
 }
 
-/* Bytes of a device, of a stage with such costs, but for its peak. */
-static double held_bytes(const MwEvenPipeline *pipeline, const MwStageCost *cost)
+/* The layers that a probe solves: as many as a stage has, or half of the model for one stage, since
+ * layers in the middle are alike and take few samples. */
+static MwStageCostQuery probed_layers(const MwEvenPipeline *pipeline)
 {
-    return cost->kept_bytes + mw_min(pipeline->batching->micro_batches, pipeline->meshes) *
-                                  (cost->saved_bytes + cost->late_bytes);
+    const int layers = pipeline->batching->layer_count;
+    const int count = mw_ceil_div(layers, (int)mw_max(pipeline->meshes, 2));
+    const int begin = (layers - count) / 2;
+    return (MwStageCostQuery){begin, begin + count, mw_mesh_devices(&pipeline->shape),
+                              .is_sequential = pipeline->meshes == 1};
 }
 
-/* Whether the stage of layers [begin, end) lacks memory, however the devices share what it holds
+/* How many times as much as the probed layers a stage is. */
+static double stage_times(const MwEvenPipeline *pipeline)
+{
+    const MwStageCostQuery probed = probed_layers(pipeline);
+    return pipeline->meshes == 1
+               ? (double)pipeline->batching->layer_count / (probed.end - probed.begin)
+               : 1;
+}
+
+/* Bytes of a device, of a stage of which the probed layers have such costs, but for its peak. */
+static double held_bytes(const MwEvenPipeline *pipeline, const MwStageCost *cost)
+{
+    const double in_flight = (double)mw_min(pipeline->batching->micro_batches, pipeline->meshes);
+    return stage_times(pipeline) *
+           (cost->kept_bytes + in_flight * (cost->saved_bytes + cost->late_bytes));
+}
+
+/* Whether a stage lacks memory, however the devices share what it holds
  * on such a level of recomputation. */
-static bool is_hopeless(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline, int begin,
-                        int end, MwRematLevel remat)
+static bool is_hopeless(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline,
+                        MwRematLevel remat)
 {
     const MwMeshShape one = {1, {1}};
+    const MwStageCostQuery probed = probed_layers(pipeline);
     MwStageCost cost;
-    return mw_stage_costs_on(pipeline->batching->costs, begin, end, &one, remat, 0, &cost) &&
+    return mw_stage_costs_on(pipeline->batching->costs, &probed, &one, remat, 0, &cost) &&
            held_bytes(pipeline, &cost) > query->memory_bytes * mw_mesh_devices(&pipeline->shape);
 }
 
@@ -196,10 +237,11 @@ typedef struct {
 static Way way_of(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline, MwStageCost cost)
 {
     const double rounds = rounds_of(pipeline->batching->micro_batches, pipeline->meshes);
-    const double bytes = held_bytes(pipeline, &cost) + cost.joint_peak_bytes;
-    if (bytes + cost.copy_bytes <= query->memory_bytes)
+    const double times = stage_times(pipeline);
+    const double bytes = held_bytes(pipeline, &cost) + times * cost.joint_peak_bytes;
+    if (bytes + times * cost.copy_bytes <= query->memory_bytes)
         cost = mw_stage_cost_with_copies(cost);
-    return (Way){rounds * mw_stage_cost_time_s(&cost) + cost.step_s, bytes};
+    return (Way){times * (rounds * mw_stage_cost_time_s(&cost) + cost.step_s), bytes};
 }
 
 /* Seconds of a step where no more layers go the leaner way than memory demands; the other way may
@@ -213,24 +255,25 @@ static double mixed_s(const Way *other, const Way *leaner, double memory_bytes)
 }
 
 /* Seconds of a step of the pipeline in which all stages are as the one in the middle, on a mesh: by
- * the first way that fits of those that need less and less memory, and the one before it; where
- * none does, as many times longer as the last needs more. */
+ * the first way that fits of those at higher and higher prices of memory, on each of levels that
+ * recompute more and more, and the one before it; where none does, as many times longer as the last
+ * needs more. One stage, which keeps the state of all layers, is not asked for where memory is
+ * free. */
 static double probe_on(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline,
                        const MwMeshShape *mesh)
 {
     const MwRematLevel least = mw_least_remat(query->compilation);
     const MwRematLevel most = mw_most_remat(query->compilation);
-    const MwStageBatching *batching = pipeline->batching;
-    const int count = mw_ceil_div(batching->layer_count, pipeline->meshes);
-    const int begin = (batching->layer_count - count) / 2, levels = (int)(most - least) + 1;
+    const MwStageCostQuery probed = probed_layers(pipeline);
+    const int levels = (int)(most - least) + 1, first = pipeline->meshes == 1 ? levels : 0;
     Way before = {0};
-    for (int i = 0; i <= levels; i++) {
-        const bool is_last = i == levels;
-        const MwRematLevel remat = is_last ? most : least + i;
+    for (int i = first; i < MW_MEMORY_PRICES * levels; i++) {
+        const int price = i / levels;
+        const MwRematLevel remat = least + i % levels;
         MwStageCost cost;
-        if ((!is_last && is_hopeless(query, pipeline, begin, begin + count, remat)) ||
-            !mw_stage_costs_on(batching->costs, begin, begin + count, mesh, remat,
-                               is_last ? MW_MEMORY_PRICES - 1 : 0, &cost))
+        if ((price == MW_MEMORY_PRICES - 1 && remat < most) ||
+            (remat < most && is_hopeless(query, pipeline, remat)) ||
+            !mw_stage_costs_on(pipeline->batching->costs, &probed, mesh, remat, price, &cost))
             continue;
         const Way way = way_of(query, pipeline, cost);
         if (way.bytes <= query->memory_bytes)
@@ -338,7 +381,8 @@ MwEvenPipelines mw_stage_probe(MwArena *arena, const MwStageProbeQuery *query)
     expect(&list);
     for (int i = 0; i < list.count; i++) {
         double *usual_s = &list.at[i].batching->estimate.usual_s;
-        *usual_s = fmin(*usual_s, list.at[i].expected_s);
+        if (list.at[i].meshes > 1)
+            *usual_s = fmin(*usual_s, list.at[i].expected_s);
     }
     if (list.count > 1)
         qsort(list.at, (size_t)list.count, sizeof *list.at, by_expectation);

@@ -4,7 +4,7 @@
  * On few devices the even share of the work tells (batching.h). On thousands, what a micro-batch
  * has too little of for its stage tells more: samples for data parallelism, memory, bandwidth for
  * gradients. A probe solves one stage in the middle of the model, of a pipeline of equal stages, on
- * one or two logical meshes.
+ * one or two logical meshes; of one stage on all devices, half of the layers.
  * What a probe takes above an even share of the layers is expected of pipelines that are not probed
  * too, of each less the less it is like the probed one. The pipelines that promise most are probed
  * next, several at once, until none promises nearly as much as the best that was probed.
@@ -18,7 +18,7 @@
 
 enum { MW_PROBED_MESHES = 2 };
 
-/* A pipeline of so many equal meshes with one number of micro-batches. */
+/* A pipeline of so many equal meshes with one number of micro-batches; one mesh: a single stage. */
 typedef struct {
     MwStageBatching *batching;
     int meshes;
@@ -36,6 +36,7 @@ typedef struct {
     const MwCompilation *compilation;
     MwStageBatchings *batchings; /* measured; those that are possible have estimates */
     double memory_bytes;         /* of a device */
+    int least_stages;            /* 1, or more where stages are pinned */
     MwStageKnown *known;
 } MwStageProbeQuery;
 

@@ -21,6 +21,7 @@ static void add(MwArena *arena, MwRanking *ranking, MwStageBatching *batching, i
                                     .meshes = meshes,
                                     .expected_s = expected_s,
                                     .step_s = INFINITY,
+                                    .even_s = INFINITY,
                                     .ideal_s = INFINITY}));
 }
 

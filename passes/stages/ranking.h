@@ -11,11 +11,12 @@
 /* A number of micro-batches, with a number of meshes or any. */
 typedef struct {
     MwStageBatching *batching;
-    int meshes;        /* number of equal meshes; 0: any */
+    int meshes;        /* number of equal meshes; 1: one stage; 0: any */
     double expected_s; /* of a step, by estimate */
     bool is_probed;    /* that estimate is of a stage that was solved */
     bool is_tried;
-    double step_s, ideal_s;               /* of the best layout with it; INFINITY: none yet */
+    double step_s, ideal_s; /* of the best layout with it; INFINITY: none yet */
+    double even_s; /* least step time of such layouts, of one chunk, were their stages even */
     bool lacks_memory[MW_PIPELINE_COUNT]; /* schedules for which memory does not suffice */
 } MwRankedPipeline;
 
@@ -23,11 +24,5 @@ typedef MW_VEC(MwRankedPipeline) MwRanking;
 
 /* Measures the batchings of the query, and ranks what is tried by estimate, in `arena`. */
 MwRanking mw_stage_rank(MwArena *arena, const MwStageProbeQuery *query);
-
-/* Whether there are pipelines of equal meshes in it: they come first. */
-static inline bool mw_ranking_has_equal(const MwRanking *ranking)
-{
-    return ranking->count > 0 && ranking->at[0].meshes > 0;
-}
 
 #endif

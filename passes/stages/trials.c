@@ -18,22 +18,24 @@ struct MwStageFound {
     MwStageTrialList trials;
     MwStageTrials out;
     double memory_bytes; /* of a device, that it was found for */
-    int tried;           /* numbers of micro-batches */
+    MwTriedPipelines tried;
 };
 
-/* One stage comes first, as the incumbent that pipelines must improve on. After the pipelines,
- * one stage is tried with more micro-batches: with one more number if a layout fits and much
- * work is done, else all. */
+/* One stage comes first, as the incumbent that pipelines must improve on. After the pipelines it is
+ * tried with more micro-batches: with one more number if a layout fits and much work is done, else
+ * all. Where probes rank one stage among pipelines, it is tried with these. */
 static void search_layouts(MwStageTries *t)
 {
     int next = 0;
-    mw_stage_try_single(t, &next, 1);
+    if (!mw_stage_tries_are_probed(t))
+        mw_stage_try_single(t, &next, 1);
     if (!mw_stage_tries_will_do(t))
         mw_stage_try_pipelines(t);
     if (mw_stage_tries_will_do(t))
         return;
-    mw_stage_try_single(t, &next,
-                        mw_stage_tries_incumbent(t) && !mw_stage_tries_has_effort(t) ? 1 : INT_MAX);
+    if (!mw_stage_tries_incumbent(t) || !mw_stage_tries_are_probed(t))
+        mw_stage_try_single(
+            t, &next, mw_stage_tries_incumbent(t) && !mw_stage_tries_has_effort(t) ? 1 : INT_MAX);
     mw_stage_try_other_counts(t);
 }
 
@@ -96,7 +98,7 @@ static int validate(MwStageTries *t)
             return chosen;
         for (int k = 0; k < t->trials.count; k++)
             t->trials.at[k].fits = false;
-        t->least_tried = (int)mw_max(t->least_tried, t->tried);
+        mw_stage_tries_end(t);
         search_layouts(t);
     }
 }
@@ -243,17 +245,18 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
     t.most_effort = MW_TUNED_SEARCH_EFFORT;
     t.batchings = mw_stage_batchings(compilation, t.known, query->threads);
     MwStageFound **found = mw_stage_known_found(t.known);
-    t.least_tried = *found ? (*found)->tried : 0;
+    if (*found)
+        t.before = (*found)->tried;
     choose(&t, *found);
+    mw_stage_tries_end(&t);
     out.needed_bytes = least_excessive_bytes(&t);
     out.trials = t.trials.at;
     out.trial_count = t.trials.count;
-    *found = mw_arena_dup(t.kept,
-                          &(MwStageFound){.trials = t.trials,
-                                          .out = out,
-                                          .memory_bytes = query->memory_bytes,
-                                          .tried = (int)mw_max(t.tried, t.least_tried)},
-                          sizeof **found);
+    *found = mw_arena_dup(
+        t.kept,
+        &(MwStageFound){
+            .trials = t.trials, .out = out, .memory_bytes = query->memory_bytes, .tried = t.before},
+        sizeof **found);
     if (out.leanest >= 0) {
         const MwStageTrial *taken = &out.trials[out.chosen >= 0 ? out.chosen : out.leanest];
         MwStageBatching *batching = mw_stage_batching_of(&t.batchings, &taken->layout);

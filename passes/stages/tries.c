@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Numbers of micro-batches are tried in the order of an estimate (mw_stage_batching_estimate); on
  * many devices, where probes tell more (probe.h), the best numbers of equal meshes with each of
- * them are tried before, one after another, each with all schedules; then meshes of any sizes with
- * as many micro-batches as the best of these alone. Those whose lower bound is no better than the
- * incumbent, the best layout so far, are left out, and all once the effort is spent (SEARCH_EFFORT;
- * where probes rank equal meshes, EVEN_EFFORT of it for these and as much for any). Schedules other
- * than 1F1B are tried where the bubble of 1F1B is worth removing, late ones (schedule.def) only
- * below the step time of the incumbent, so that they cost little where they are of no use. A single
- * stage has one micro-batch, unless memory or the user demands more. */
+ * them are tried before, one after another, each with all schedules, and one stage among them; then
+ * meshes of any sizes with as many micro-batches as the best of these, if their stages are uneven.
+ * Those whose lower bound is no better than the incumbent, the best layout so far, are left out,
+ * and all once the effort is spent (SEARCH_EFFORT; where probes rank equal meshes, EVEN_EFFORT of
+ * it for these and as much for any). Schedules other than 1F1B are tried where the bubble of 1F1B
+ * is worth removing, late ones (schedule.def) only below the step time of the incumbent, so that
+ * they cost little where they are of no use. On few devices a single stage has one micro-batch,
+ * unless memory or the user demands more. */
 #include "passes/stages/tries.h"
 
 #include "base/clock.h"
@@ -56,6 +57,11 @@ const MwStageLayout *mw_stage_tries_incumbent(const MwStageTries *t)
 bool mw_stage_tries_will_do(const MwStageTries *t)
 {
     return t->compilation->options.takes_any && mw_stage_tries_incumbent(t);
+}
+
+bool mw_stage_tries_are_probed(const MwStageTries *t)
+{
+    return t->compilation->options.stages != 1 && mw_stage_probe_pays(t->compilation);
 }
 
 static bool has_layout(const MwStageTries *t)
@@ -173,6 +179,23 @@ static bool one_stage_lacks_memory(const MwStageTries *t, int micro_batches)
     return bytes > (1 + MW_TUNED_ESTIMATE_MARGIN) * target_bytes(t);
 }
 
+/* Tries one stage with one number of micro-batches. */
+static void try_one_stage(MwStageTries *t, MwStageBatching *batching)
+{
+    mw_stage_batching_make(batching);
+    const MwStageLayout best = best_single_stage(t, batching);
+    if (best.stage_count)
+        add_layout(t, &best);
+}
+
+/* Whether one stage with so many micro-batches may be better than the incumbent, as far as what was
+ * tried tells. */
+static bool one_stage_is_promising(const MwStageTries *t, int micro_batches)
+{
+    return micro_batches < t->one_stage_micro_batches ||
+           (!one_stage_is_no_faster(t) && !one_stage_lacks_memory(t, micro_batches));
+}
+
 void mw_stage_try_single(MwStageTries *t, int *next, int most)
 {
     if (t->compilation->options.stages > 1 || t->query->least_stages > 1)
@@ -187,10 +210,7 @@ void mw_stage_try_single(MwStageTries *t, int *next, int most)
              (has_layout(t) || !is_last)))
             continue;
         left--;
-        mw_stage_batching_make(batching);
-        MwStageLayout best = best_single_stage(t, batching);
-        if (best.stage_count)
-            add_layout(t, &best);
+        try_one_stage(t, batching);
     }
 }
 
@@ -238,6 +258,8 @@ static void add_answer(MwStageTries *t, MwRankedPipeline *ranked, const MwStageC
             ranked->step_s = answer->layout.step_s;
             ranked->ideal_s = answer->layout.ideal_s;
         }
+        if (query->chunks == 1)
+            ranked->even_s = fmin(ranked->even_s, mw_stage_layout_even_s(&answer->layout));
         add_layout(t, &answer->layout);
     } else {
         note_reason(t, answer);
@@ -268,7 +290,7 @@ static double limit_of(const MwStageTries *t, MwPipelineKind kind)
     const MwStageLayout *best = mw_stage_tries_incumbent(t);
     if (best && is_late(t, kind))
         return (1 - MW_TUNED_LATE_GAIN) * best->step_s;
-    if (best && mw_ranking_has_equal(&t->ranking) && mw_pipeline_info(kind)->turn != 1)
+    if (best && mw_stage_tries_are_probed(t) && mw_pipeline_info(kind)->turn != 1)
         return (1 + MW_TUNED_ESTIMATE_MARGIN) * best->step_s;
     return INFINITY;
 }
@@ -348,7 +370,7 @@ static int wanted_meshes(const MwStageTries *t, const MwRankedPipeline *ranked)
 /* Whether pipelines of so many equal meshes were tried before those of any. */
 static bool is_tried_before(const MwStageTries *t, const MwRankedPipeline *ranked, int meshes)
 {
-    for (int i = 0; i < t->tried && ranked->meshes == 0; i++) {
+    for (int i = 0; i < t->ranked && ranked->meshes == 0; i++) {
         const MwRankedPipeline *other = &t->ranking.at[i];
         if (other->is_tried && other->batching == ranked->batching && other->meshes == meshes)
             return true;
@@ -434,10 +456,15 @@ static bool late_is_worth_it(const MwStageTries *t, const MwRankedPipeline *rank
     return !best || ranked->batching->estimate.least_s < (1 - MW_TUNED_LATE_GAIN) * best->step_s;
 }
 
+static bool is_tried_pipeline(const MwRankedPipeline *ranked)
+{
+    return ranked->is_tried && ranked->meshes != 1;
+}
+
 void mw_stage_try_late(MwStageTries *t)
 {
-    for (int i = 0; i < t->tried; i++)
-        for (int kind = 0; kind < MW_PIPELINE_COUNT && t->ranking.at[i].is_tried; kind++)
+    for (int i = 0; i < t->ranked; i++)
+        for (int kind = 0; kind < MW_PIPELINE_COUNT && is_tried_pipeline(&t->ranking.at[i]); kind++)
             if (is_late(t, (MwPipelineKind)kind) &&
                 late_is_worth_it(t, &t->ranking.at[i], (MwPipelineKind)kind))
                 try_schedule_kind(t, &t->ranking.at[i], (MwPipelineKind)kind);
@@ -445,10 +472,12 @@ void mw_stage_try_late(MwStageTries *t)
 
 static void rank_pipelines(MwStageTries *t)
 {
-    t->ranking = mw_stage_rank(t->arena, &(MwStageProbeQuery){.compilation = t->compilation,
-                                                              .batchings = &t->batchings,
-                                                              .memory_bytes = target_bytes(t),
-                                                              .known = t->known});
+    t->ranking =
+        mw_stage_rank(t->arena, &(MwStageProbeQuery){.compilation = t->compilation,
+                                                     .batchings = &t->batchings,
+                                                     .memory_bytes = target_bytes(t),
+                                                     .least_stages = t->query->least_stages,
+                                                     .known = t->known});
     t->ranked_effort = mw_stage_known_effort(t->known);
 }
 
@@ -457,46 +486,94 @@ bool mw_stage_tries_has_effort(const MwStageTries *t)
     return !mw_stage_tries_will_do(t) && mw_stage_known_effort(t->known) < t->most_effort;
 }
 
-/* Whether to try more pipelines. */
-static bool is_more_wanted(const MwStageTries *t)
+static bool was_tried(const MwStageTries *t, const MwRankedPipeline *ranked)
 {
-    if (mw_stage_tries_will_do(t))
-        return false;
-    return !mw_stage_tries_incumbent(t) || t->tried < t->least_tried ||
-           mw_stage_tries_has_effort(t);
+    for (int i = 0; i < t->before.count; i++)
+        if (t->before.at[i].micro_batches == ranked->batching->micro_batches &&
+            t->before.at[i].meshes == ranked->meshes)
+            return true;
+    return false;
 }
 
-/* Whether the next of the ranking may be better than the incumbent, and is in turn. Equal meshes
- * are in turn while there is effort for them, and while they may be better than the first, both
- * being expected wrongly by ESTIMATE_MARGIN; those that the probes left out, since others promised
- * more, only until a pipeline is found: bench/planning gpt-1t takes 17.4 s of CPU instead of 22.8
- * s, with the same step. Then meshes of any sizes are in turn with as many micro-batches as the
- * best of the equal ones. */
-static bool is_next_promising(const MwStageTries *t)
+void mw_stage_tries_end(MwStageTries *t)
 {
-    const MwRankedPipeline *next = &t->ranking.at[t->tried];
+    for (int i = 0; i < t->ranked; i++) {
+        const MwRankedPipeline *ranked = &t->ranking.at[i];
+        if (ranked->is_tried && !was_tried(t, ranked))
+            mw_vec_push(t->kept, &t->before,
+                        ((MwTriedPipeline){ranked->batching->micro_batches, ranked->meshes}));
+    }
+}
+
+/* The best of the pipelines of equal meshes that were tried; NULL: none has a layout. */
+static const MwRankedPipeline *best_equal(const MwStageTries *t)
+{
+    const MwRankedPipeline *best = NULL;
+    for (int i = 0; i < t->ranked; i++) {
+        const MwRankedPipeline *ranked = &t->ranking.at[i];
+        if (ranked->is_tried && ranked->meshes > 1 &&
+            ranked->step_s < (best ? best->step_s : INFINITY))
+            best = ranked;
+    }
+    return best;
+}
+
+/* Whether meshes of any sizes are worth trying with a number of micro-batches: where equal meshes
+ * were tried, with as many as the best of them, if it would be much better than the incumbent were
+ * its stages twice as even. Of 16 models on 128 to 16,384 A100 or H100 one gains by them, Gemma 2
+ * 27B on 17 nodes, which has no other layout than one of 17 meshes; bench/planning gpt-175b gpt-1t
+ * llama-405b take 2 to 3 s of CPU less without. */
+static bool any_is_worth_it(const MwStageTries *t, const MwStageBatching *batching)
+{
     const MwStageLayout *best = mw_stage_tries_incumbent(t);
-    if ((best && next->batching->estimate.least_s >= best->step_s) ||
-        (t->tried > 0 && !may_fit(t, next->batching)))
-        return false;
-    if (t->tried < t->least_tried)
+    const MwRankedPipeline *equal = best_equal(t);
+    if (!mw_stage_tries_are_probed(t) || !best || !equal)
         return true;
-    if (next->meshes == 0)
-        return !mw_ranking_has_equal(&t->ranking) || !best ||
-               best->micro_batches == next->batching->micro_batches;
+    return equal->batching == batching &&
+           (equal->step_s + equal->even_s) / 2 < (1 - MW_TUNED_ESTIMATE_MARGIN) * best->step_s;
+}
+
+/* Whether equal meshes are in turn: while there is effort for them, and while they may be better
+ * than the first, both being expected wrongly by ESTIMATE_MARGIN; those that the probes left out,
+ * since others promised more, only until a pipeline is found: bench/planning gpt-1t takes 17.4 s of
+ * CPU instead of 22.8 s, with the same step. The best number of micro-batches of one stage is tried
+ * whatever effort is left: it is unlike all others. */
+static bool equal_is_in_turn(const MwStageTries *t, const MwRankedPipeline *next)
+{
+    const MwStageLayout *best = mw_stage_tries_incumbent(t);
+    const int64_t effort = mw_stage_known_effort(t->known) - t->ranked_effort;
+    const bool is_first_single = next->meshes == 1 && t->one_stage_micro_batches == 0;
+    if (next->meshes == 1 && !one_stage_is_promising(t, next->batching->micro_batches))
+        return false;
     if (!next->is_probed && best && best->stage_count > 1)
         return false;
     if ((1 - MW_TUNED_ESTIMATE_MARGIN) * next->expected_s >
         (1 + MW_TUNED_ESTIMATE_MARGIN) * t->ranking.at[0].expected_s)
         return false;
-    return (double)(mw_stage_known_effort(t->known) - t->ranked_effort) <
-           MW_TUNED_EVEN_EFFORT * (double)MW_TUNED_SEARCH_EFFORT;
+    return is_first_single ||
+           (double)effort < MW_TUNED_EVEN_EFFORT * (double)MW_TUNED_SEARCH_EFFORT;
+}
+
+/* Whether the next of the ranking may be better than the incumbent, and is in turn: equal meshes,
+ * then those of any sizes. */
+static bool is_next_promising(const MwStageTries *t)
+{
+    const MwRankedPipeline *next = &t->ranking.at[t->ranked];
+    const MwStageLayout *best = mw_stage_tries_incumbent(t);
+    if ((best && next->batching->estimate.least_s >= best->step_s) ||
+        (t->ranked > 0 && !may_fit(t, next->batching)))
+        return false;
+    if (was_tried(t, next))
+        return true;
+    if (best && !mw_stage_tries_has_effort(t))
+        return false;
+    return next->meshes == 0 ? any_is_worth_it(t, next->batching) : equal_is_in_turn(t, next);
 }
 
 /* What equal meshes leave of their share of the effort is not for meshes of any sizes. */
 static void keep_effort_of_any(MwStageTries *t)
 {
-    const double share = mw_ranking_has_equal(&t->ranking) ? MW_TUNED_EVEN_EFFORT : 1;
+    const double share = mw_stage_tries_are_probed(t) ? MW_TUNED_EVEN_EFFORT : 1;
     const int64_t effort = mw_stage_known_effort(t->known);
     t->most_effort =
         mw_min(t->most_effort, effort + (int64_t)(share * (double)MW_TUNED_SEARCH_EFFORT));
@@ -505,22 +582,26 @@ static void keep_effort_of_any(MwStageTries *t)
 void mw_stage_try_pipelines(MwStageTries *t)
 {
     int wanted = t->compilation->options.stages;
-    t->tried = 0;
+    t->ranked = 0;
     if (wanted == 1 || (wanted == 0 && t->devices == 1))
         return;
     rank_pipelines(t);
-    for (; t->tried < t->ranking.count && is_more_wanted(t); t->tried++) {
-        MwRankedPipeline *next = &t->ranking.at[t->tried];
+    for (; t->ranked < t->ranking.count && !mw_stage_tries_will_do(t); t->ranked++) {
+        MwRankedPipeline *next = &t->ranking.at[t->ranked];
         if (!is_next_promising(t))
             continue;
         if (next->meshes == 0)
             keep_effort_of_any(t);
         next->is_tried = true;
+        if (next->meshes == 1) {
+            try_one_stage(t, next->batching);
+            continue;
+        }
         try_turn(t, next, 1);
         if (next->meshes > 0)
             try_later_schedules(t, next);
     }
-    for (int i = 0; i < t->tried && !mw_stage_tries_will_do(t); i++)
+    for (int i = 0; i < t->ranked && !mw_stage_tries_will_do(t); i++)
         if (t->ranking.at[i].is_tried && t->ranking.at[i].meshes == 0)
             try_later_schedules(t, &t->ranking.at[i]);
 }
@@ -533,6 +614,8 @@ void mw_stage_try_other_counts(MwStageTries *t)
     int own = mw_stage_layout_meshes(best);
     if (t->ranking.count == 0)
         rank_pipelines(t);
+    if (mw_stage_tries_are_probed(t))
+        t->most_effort = mw_stage_known_effort(t->known);
     MwRankedPipeline ranked = t->ranking.at[0];
     ranked.meshes = 0;
     if (own > 1)

@@ -13,6 +13,13 @@ typedef struct MwVeeFound MwVeeFound;
 
 typedef MW_VEC(MwStageTrial) MwStageTrialList;
 
+/* A pipeline that a search tried, in numbers. */
+typedef struct {
+    int micro_batches, meshes; /* as in MwRankedPipeline */
+} MwTriedPipeline;
+
+typedef MW_VEC(MwTriedPipeline) MwTriedPipelines;
+
 /* A search. Its trials grow with the numbers of micro-batches that are tried, times schedules and
  * numbers of stages, of which SEARCH_EFFORT bounds what is solved. */
 typedef struct {
@@ -32,12 +39,11 @@ typedef struct {
     double one_stage_s, one_stage_bytes, one_stage_kept_bytes;
     int one_stage_micro_batches;
     MwStageTrialList trials;
-    MwRanking ranking; /* the first `tried` were tried, or left out */
-    int tried;
+    MwRanking ranking; /* the first `ranked` were tried, or left out */
+    int ranked;
     int64_t ranked_effort; /* that was known when it was made */
     MW_VEC(MwVeeFound) vees;
-    int least_tried; /* what is left of the effort notwithstanding: what an earlier search tried, so
-                        that most of it is solved */
+    MwTriedPipelines before; /* by earlier searches of the model, so that most of it is solved */
     MwStageTrials *out;
 } MwStageTries;
 
@@ -46,6 +52,9 @@ const MwStageLayout *mw_stage_tries_incumbent(const MwStageTries *t);
 
 /* Whether what there is will do: where any layout that fits is enough, and there is one. */
 bool mw_stage_tries_will_do(const MwStageTries *t);
+
+/* Whether probes rank pipelines, and one stage among them. */
+bool mw_stage_tries_are_probed(const MwStageTries *t);
 
 /* Whether what is left of the effort allows to try another number of micro-batches. */
 bool mw_stage_tries_has_effort(const MwStageTries *t);
@@ -58,8 +67,12 @@ void mw_stage_try_single(MwStageTries *t, int *next, int most);
  * schedules that are not late. */
 void mw_stage_try_pipelines(MwStageTries *t);
 
+/* Adds what was tried to what searches before the next one tried. */
+void mw_stage_tries_end(MwStageTries *t);
+
 /* Tries the best layout with other numbers of stages, to report what they would take: all
- * numbers if there are few, else half and twice as many. */
+ * numbers if there are few, else half and twice as many; on many devices of stages that are solved
+ * already. */
 void mw_stage_try_other_counts(MwStageTries *t);
 
 /* Tries the late schedules with the numbers of micro-batches that the others were tried with. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Probes: meshes that the model cannot be divided among promise little, and threads make no
- * difference. */
+/* Probes: meshes that the model cannot be divided among promise little, one stage promises what it
+ * takes, and threads make no difference. */
 #include "frontend/frontend.h"
 #include "passes/pass.h"
 #include "passes/stages/ranking.h"
@@ -8,6 +8,8 @@
 #include "tests/unit/diags_text.h"
 #include "tests/unit/support.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* More devices than STAGE_UNITS, three times a power of two in a third of all pipelines. */
@@ -32,9 +34,9 @@ typedef struct {
 } Case;
 
 /* The model before the pass `stages`, measured by so many threads. */
-static void open_case(Case *c, int threads)
+static void open_case(Case *c, int nodes, int threads)
 {
-    *c = (Case){.arena = mw_arena_new(), .cluster = test_cluster_of_nodes(NODES, NODE)};
+    *c = (Case){.arena = mw_arena_new(), .cluster = test_cluster_of_nodes(nodes, NODE)};
     MwDiags *diags = mw_diags_new(c->arena);
     MwSource *source = MW_NEW(c->arena, MwSource, 1);
     *source = (MwSource){
@@ -54,6 +56,7 @@ static MwStageProbeQuery query_of(Case *c)
     return (MwStageProbeQuery){.compilation = &c->compilation,
                                .batchings = &c->batchings,
                                .memory_bytes = MEMORY_BYTES,
+                               .least_stages = 1,
                                .known = c->known};
 }
 
@@ -68,7 +71,7 @@ static void close_case(Case *c)
 START_TEST(meshes_that_nothing_divides_promise_little)
 {
     Case c;
-    open_case(&c, 1);
+    open_case(&c, NODES, 1);
     const MwStageProbeQuery query = query_of(&c);
     mw_stage_batchings_measure(&c.batchings);
     const MwEvenPipelines list = mw_stage_probe(c.arena, &query);
@@ -92,11 +95,65 @@ START_TEST(meshes_that_nothing_divides_promise_little)
 }
 END_TEST
 
+/* Seconds of a step of one stage on all devices, by the best way that fits of all that the search
+ * has; INFINITY: none does. */
+static double one_stage_s(const MwStageBatching *batching, double memory_bytes)
+{
+    const int devices = mw_cluster_devices(batching->compilation->cluster);
+    const MwStageCostQuery all = {0, batching->layer_count, devices, .is_sequential = true};
+    MwStageCostList list;
+    double least_s = INFINITY;
+    mw_stage_costs_query(batching->costs, &all, 1, &list);
+    for (int i = 0; i < list.count; i++)
+        if (list.at[i].kept_bytes + list.at[i].joint_peak_bytes <= memory_bytes)
+            least_s = fmin(least_s, mw_stage_cost_step_s(&list.at[i], batching->micro_batches));
+    return least_s;
+}
+
+/* One stage is probed among pipelines, by half of its layers, and promises about what it takes. */
+START_TEST(one_stage_promises_what_it_takes)
+{
+    Case c;
+    open_case(&c, 16, 1);
+    const MwStageProbeQuery query = query_of(&c);
+    mw_stage_batchings_measure(&c.batchings);
+    const MwEvenPipelines list = mw_stage_probe(c.arena, &query);
+    int probed = 0;
+    for (int i = 0; i < list.count; i++) {
+        const MwEvenPipeline *pipeline = &list.at[i];
+        if (pipeline->meshes > 1 || pipeline->probed_s >= DBL_MAX)
+            continue;
+        const double step_s = one_stage_s(pipeline->batching, MEMORY_BYTES);
+        ck_assert_double_ge(pipeline->probed_s, 0.8 * step_s);
+        ck_assert_double_le(pipeline->probed_s, 1.25 * step_s);
+        probed++;
+    }
+    ck_assert_int_gt(probed, 0);
+    close_case(&c);
+}
+END_TEST
+
+/* There is none where more stages are pinned. */
+START_TEST(one_stage_is_left_out_where_there_are_more)
+{
+    Case c;
+    open_case(&c, NODES, 1);
+    MwStageProbeQuery query = query_of(&c);
+    query.least_stages = 2;
+    mw_stage_batchings_measure(&c.batchings);
+    const MwEvenPipelines list = mw_stage_probe(c.arena, &query);
+    ck_assert_int_gt(list.count, 0);
+    for (int i = 0; i < list.count; i++)
+        ck_assert_int_gt(list.at[i].meshes, 1);
+    close_case(&c);
+}
+END_TEST
+
 START_TEST(threads_make_no_difference)
 {
     Case one, many;
-    open_case(&one, 1);
-    open_case(&many, 4);
+    open_case(&one, NODES, 1);
+    open_case(&many, NODES, 4);
     const MwStageProbeQuery query = query_of(&one), with_many = query_of(&many);
     const MwRanking a = mw_stage_rank(one.arena, &query);
     const MwRanking b = mw_stage_rank(many.arena, &with_many);
@@ -122,6 +179,8 @@ int main(void)
     tcase_set_timeout(tests, 100);
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, meshes_that_nothing_divides_promise_little);
+    tcase_add_test(tests, one_stage_promises_what_it_takes);
+    tcase_add_test(tests, one_stage_is_left_out_where_there_are_more);
     tcase_add_test(tests, threads_make_no_difference);
     return run_suite(suite);
 }

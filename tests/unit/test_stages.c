@@ -342,10 +342,10 @@ START_TEST(sums_and_casts_count_as_plans_have_them)
     open_gpt(&c, defines, MW_COUNT(defines));
     MwStageModel *model = mw_stage_model_new(&c.compilation, NULL, MICRO_BATCHES, c.diags);
     MwStageCosts *costs = costs_new(c.arena, model);
+    const MwStageCostQuery all = {0, model->layer_count, 1, false};
     MwStageCost cost, again;
-    ck_assert(mw_stage_costs_on(costs, 0, model->layer_count, &one, MW_LAYER_KEEPS, 0, &cost));
-    ck_assert(
-        mw_stage_costs_on(costs, 0, model->layer_count, &one, MW_LAYER_RECOMPUTES, 1, &again));
+    ck_assert(mw_stage_costs_on(costs, &all, &one, MW_LAYER_KEEPS, 0, &cost));
+    ck_assert(mw_stage_costs_on(costs, &all, &one, MW_LAYER_RECOMPUTES, 1, &again));
     const MwIntraQuery query = {
         .graph = mw_stage_model_graph(model, 0, model->layer_count, MW_LAYER_KEEPS).graph,
         .cluster = &c.cluster,
@@ -385,12 +385,13 @@ START_TEST(no_cost_is_below_the_quickest)
     MwStageModel *model = mw_stage_model_new(&c.compilation, &fold, MICRO_BATCHES, c.diags);
     MwStageCosts *costs = costs_new(c.arena, model);
     for (int m = 0; m < MW_COUNT(meshes); m++) {
+        const MwStageCostQuery layers = {1, LAYERS, mw_mesh_devices(&meshes[m]), false};
         MwStageCost least, cost;
-        ck_assert(mw_stage_costs_on(costs, 1, LAYERS, &meshes[m], MW_LAYER_KEEPS, 0, &least));
+        ck_assert(mw_stage_costs_on(costs, &layers, &meshes[m], MW_LAYER_KEEPS, 0, &least));
         const double least_s = mw_stage_cost_step_s(&least, MICRO_BATCHES);
         for (MwRematLevel level = 0; level < MW_REMAT_LEVELS; level++)
             for (int price = 1; price < MW_MEMORY_PRICES; price++)
-                if (mw_stage_costs_on(costs, 1, LAYERS, &meshes[m], level, price, &cost))
+                if (mw_stage_costs_on(costs, &layers, &meshes[m], level, price, &cost))
                     ck_assert_double_ge(mw_stage_cost_step_s(&cost, MICRO_BATCHES), 0.99 * least_s);
     }
     mw_stage_model_free(&model);
