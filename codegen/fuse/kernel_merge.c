@@ -213,7 +213,8 @@ static bool waits_for_others(const MwFusion *f, int a, int b)
 static const MwLevel relations[] = {MW_LEVEL_POINT, MW_LEVEL_ROW, MW_LEVEL_COLUMN, MW_LEVEL_TOTAL};
 
 /* Merges unit b into unit a, where the points of b run at `level`. Returns false, and changes
- * nothing, if that is impossible. */
+ * nothing, if that is impossible. Whether they would wait for each other is asked last: that may
+ * visit all units between the two. */
 static bool merge_at(MwFusion *f, int a, int b, MwLevel level)
 {
     MwUnit *into = mw_fusion_unit(f, a), *from = mw_fusion_unit(f, b);
@@ -228,7 +229,8 @@ static bool merge_at(MwFusion *f, int a, int b, MwLevel level)
             return false;
     relevel(f, from, MW_LEVEL_POINT, level);
     if (!operands_allow(f, &merged, a, b) || !sums_allow(f, &merged) ||
-        outside_operands(f, &merged, a, b) > most_parts(&merged)) {
+        outside_operands(f, &merged, a, b) > most_parts(&merged) ||
+        mw_fusion_would_cycle(f, a, b)) {
         relevel(f, from, level, MW_LEVEL_POINT);
         return false;
     }
@@ -256,7 +258,7 @@ static bool has_one_phase(const MwFusion *f, int a, int b)
 /* Tries the first `count` ways in which the points of one unit may relate to those of the other. */
 static bool try_merge(MwFusion *f, int a, int b, int count)
 {
-    if (!can_merge_at_all(f, a, b) || mw_fusion_would_cycle(f, a, b))
+    if (!can_merge_at_all(f, a, b))
         return false;
     for (int i = 0; i < count; i++)
         if (merge_at(f, a, b, relations[i]) || merge_at(f, b, a, relations[i]))
