@@ -19,10 +19,13 @@ MPIRUN = ROOT / "scripts" / "mpirun"
 TIME_LIMIT_S = 300
 # Environment in which generated kernels are compiled in little time.
 QUICK_CC = {"CC": str(ROOT / "tests" / "dist" / "quick-cc")}
+# In which those that run for seconds are compiled to be quicker.
+STEADY_CC = {"CC": str(ROOT / "tests" / "dist" / "steady-cc")}
 # In which those for GPUs are compiled for the host.
 FAKE_NVCC = {"NVCC": str(ROOT / "tests" / "fake_cuda" / "nvcc")}
 # What plan files are run by, and in which environment: real devices, and the fakes of GPUs.
 REAL = ("tools/meshwright-run", QUICK_CC)
+STEADY = ("tools/meshwright-run", STEADY_CC)
 FAKE = ("tests/fake_cuda/run_on_fakes", {**QUICK_CC, **FAKE_NVCC})
 
 

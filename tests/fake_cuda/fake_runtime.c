@@ -65,12 +65,13 @@ FakeFault fake_fault(const char *call)
         [FAKE_FAIL] = "fail", [FAKE_HANG] = "hang", [FAKE_ASYNC] = "async"};
     const char *faults = getenv("FAKE_CUDA_FAULT");
     const int number = count_call(call);
+    const size_t length = strlen(call);
     log_call(call);
     for (const char *at = faults; at && *at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
-        char name[64], kind[16];
+        char kind[16];
         int wanted;
-        if (sscanf(at, "%63[^:]:%d:%15[^,]", name, &wanted, kind) != 3 || strcmp(name, call) != 0 ||
-            wanted != number)
+        if (strncmp(at, call, length) != 0 ||
+            sscanf(at + length, ":%d:%15[^,]", &wanted, kind) != 2 || wanted != number)
             continue;
         for (int k = FAKE_FAIL; k <= FAKE_ASYNC; k++)
             if (strcmp(kind, kinds[k]) == 0)

@@ -25,6 +25,8 @@ struct Name {
 static struct {
     cudaStream_t streams;
     unsigned int order;
+    const char *wanted;          /* by FAKE_CUDA_ORDER, or NULL */
+    bool is_ordered;             /* whether that was asked */
     unsigned int pauses;         /* state of chance; 0: there are none */
     bool is_asked;               /* whether there are */
     unsigned int turns, queries; /* whether an event is done */
@@ -122,9 +124,13 @@ static bool turn_stream(cudaStream_t stream)
     return true;
 }
 
+/* What FAKE_CUDA_ORDER was when this was called first. */
 static const char *order_wanted(void)
 {
-    return getenv("FAKE_CUDA_ORDER");
+    if (!fake.is_ordered)
+        fake.wanted = getenv("FAKE_CUDA_ORDER");
+    fake.is_ordered = true;
+    return fake.wanted;
 }
 
 static bool is_late(void)
