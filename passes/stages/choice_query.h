@@ -10,6 +10,7 @@
 typedef struct {
     const MwStageModel *model;
     MwStageCosts *costs; /* of the model */
+    int threads;         /* on which several logical meshes may be compared at once */
     MwPipelineKind kind;
     int chunks;             /* stages on each mesh; with more than 1 all meshes have one size */
     int meshes;             /* number of meshes; 0: any from 2 on (allowed with 1 chunk only) */

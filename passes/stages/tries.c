@@ -312,6 +312,7 @@ static MwStageReason try_schedule(MwStageTries *t, MwRankedPipeline *ranked, MwP
     mw_stage_batching_make(ranked->batching);
     MwStageChoiceQuery query = {.model = ranked->batching->model,
                                 .costs = ranked->batching->costs,
+                                .threads = ranked->batching->threads,
                                 .kind = kind,
                                 .chunks = chunks,
                                 .meshes = meshes,

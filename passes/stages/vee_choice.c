@@ -2,11 +2,12 @@
 /* In:  the costs of intervals of layers (cost.h).
  * Out: the layout whose meshes take the least time (solver/stages/vee.h), priced by its timeline.
  *
- * As stages of a mesh share a logical mesh, the problem is solved for each. Costs are asked of
- * intervals whose lower bound is near to the time that the best cut by lower bounds takes: first of
- * those within NEAR_BOUND of it, of more while there is no cut. */
+ * As stages of a mesh share a logical mesh, the problem is solved for each, on several threads.
+ * Costs are asked of intervals whose lower bound is near to the time that the best cut by lower
+ * bounds takes: first of those within NEAR_BOUND of it, of more while there is no cut. */
 #include "passes/stages/vee_choice.h"
 
+#include "base/threads.h"
 #include "cost/units.h"
 #include "passes/tuning.h"
 #include "schedule/generate.h"
@@ -27,12 +28,18 @@ typedef struct {
     int devices; /* of a mesh */
     const MwPipelineSchedule *schedule;
     MwVeeSlots *slots;        /* [meshes] */
-    const MwMeshShape *mesh;  /* logical mesh of all stages */
     bool *is_asked;           /* [interval classes] */
-    VeeCosts *costs;          /* [interval classes] of the mesh */
-    bool has_cut;             /* of the mesh, or of others */
     MwStageChoiceAnswer best; /* so far */
 } VeeSearch;
+
+/* The problem for one logical mesh of all stages. */
+typedef struct {
+    const VeeSearch *search;
+    MwArena *arena; /* its own, so that several are solved at once */
+    MwMeshShape mesh;
+    VeeCosts *costs; /* [interval classes] those that are asked */
+    MwVeeCut cut, evenest;
+} VeeMesh;
 
 static int class_of(const VeeSearch *v, int begin, int end)
 {
@@ -70,29 +77,40 @@ static MwVeeAnswer answer_bound(void *context, int begin, int end)
     return (MwVeeAnswer){1, candidate};
 }
 
-/* Lists the costs on the current mesh of layers that were asked. */
-static void list_costs(const VeeSearch *v, int begin, int end, VeeCosts *costs)
+/* Lists the costs of layers on the mesh. */
+static void list_costs(VeeMesh *m, int begin, int end, VeeCosts *costs)
 {
+    const VeeSearch *v = m->search;
     const MwStageCostQuery cost_query = {begin, end, v->devices, false};
     MwStageCostList all;
     mw_stage_costs_query(v->query->costs, &cost_query, 1, &all);
     for (int i = 0; i < all.count; i++)
-        if (mw_mesh_equal(&all.at[i].mesh, v->mesh))
-            mw_vec_push(v->arena, &costs->costs, all.at[i]);
-    costs->candidates = MW_NEW(v->arena, MwVeeCandidate, costs->costs.count);
+        if (mw_mesh_equal(&all.at[i].mesh, &m->mesh))
+            mw_vec_push(m->arena, &costs->costs, all.at[i]);
+    costs->candidates = MW_NEW(m->arena, MwVeeCandidate, costs->costs.count);
     for (int i = 0; i < costs->costs.count; i++)
         costs->candidates[i] = candidate_of(v, &costs->costs.at[i]);
 }
 
+/* Lists the costs of all that was asked. */
+static void list_asked(VeeMesh *m)
+{
+    const VeeSearch *v = m->search;
+    const int layers = v->query->model->layer_count;
+    m->costs = MW_NEW(m->arena, VeeCosts, v->query->model->class_count);
+    for (int begin = 0; begin < layers; begin++)
+        for (int end = begin + 1; end <= layers; end++) {
+            const int class = class_of(v, begin, end);
+            if (v->is_asked[class] && !m->costs[class].candidates)
+                list_costs(m, begin, end, &m->costs[class]);
+        }
+}
+
 static MwVeeAnswer answer_costs(void *context, int begin, int end)
 {
-    const VeeSearch *v = context;
-    const int class = class_of(v, begin, end);
-    if (!v->is_asked[class])
-        return (MwVeeAnswer){0};
-    if (!v->costs[class].candidates)
-        list_costs(v, begin, end, &v->costs[class]);
-    return (MwVeeAnswer){v->costs[class].costs.count, v->costs[class].candidates};
+    const VeeMesh *m = context;
+    const VeeCosts *costs = &m->costs[class_of(m->search, begin, end)];
+    return (MwVeeAnswer){costs->costs.count, costs->candidates};
 }
 
 /* ---- What is asked ---- */
@@ -140,13 +158,14 @@ static void set_slots(VeeSearch *v)
 }
 
 /* Seconds of the longest mesh of a cut and of the longest update of a stage. */
-static double ideal_s(const VeeSearch *v, const MwVeeCut *cut)
+static double ideal_s(const VeeMesh *m, const MwVeeCut *cut)
 {
+    const VeeSearch *v = m->search;
     const MwStageChoiceQuery *query = v->query;
     const int stages = mw_pipeline_stage_count(v->schedule);
-    double *mesh_s = MW_NEW(v->arena, double, query->meshes), most_s = 0, update_s = 0;
+    double *mesh_s = MW_NEW(m->arena, double, query->meshes), most_s = 0, update_s = 0;
     for (int s = 0; s < stages; s++) {
-        const VeeCosts *costs = &v->costs[class_of(v, cut->begin[s], cut->begin[s + 1])];
+        const VeeCosts *costs = &m->costs[class_of(v, cut->begin[s], cut->begin[s + 1])];
         const MwStageCost *cost = &costs->costs.at[cut->candidate[s]];
         double *time_s = &mesh_s[mw_pipeline_mesh_of(query->kind, query->meshes, s)];
         *time_s += query->model->micro_batches * mw_stage_cost_time_s(cost);
@@ -157,16 +176,18 @@ static double ideal_s(const VeeSearch *v, const MwVeeCut *cut)
 }
 
 /* Whether the timeline of a cut may be better than what there is. */
-static bool may_be_better(const VeeSearch *v, const MwVeeCut *cut)
+static bool may_be_better(const VeeMesh *m, const MwVeeCut *cut)
 {
-    const double time_s = ideal_s(v, cut);
+    const VeeSearch *v = m->search;
+    const double time_s = ideal_s(m, cut);
     const double ideal_below_s = v->query->ideal_below_s, below_s = v->query->below_s;
     return (below_s <= 0 || time_s < below_s) && (ideal_below_s <= 0 || time_s < ideal_below_s) &&
            (v->best.reason != MW_STAGES_POSSIBLE || time_s < v->best.layout.step_s);
 }
 
-static MwStageLayout layout_of(const VeeSearch *v, const MwVeeCut *cut)
+static MwStageLayout layout_of(const VeeMesh *m, const MwVeeCut *cut)
 {
+    const VeeSearch *v = m->search;
     const MwStageChoiceQuery *query = v->query;
     MwStageLayout layout = {.kind = query->kind,
                             .micro_batches = query->model->micro_batches,
@@ -176,7 +197,7 @@ static MwStageLayout layout_of(const VeeSearch *v, const MwVeeCut *cut)
     for (int s = 0; s < layout.stage_count; s++) {
         const int begin = cut->begin[s], end = cut->begin[s + 1];
         const int mesh = mw_pipeline_mesh_of(query->kind, query->meshes, s);
-        const VeeCosts *costs = &v->costs[class_of(v, begin, end)];
+        const VeeCosts *costs = &m->costs[class_of(v, begin, end)];
         layout.stages[s] =
             (MwLayoutStage){begin, end, mesh * v->devices, costs->costs.at[cut->candidate[s]], 0};
     }
@@ -196,9 +217,7 @@ static MwVeeProblem problem_of(const VeeSearch *v)
                           .uneven = MW_TUNED_UNEVEN_STAGES,
                           .gap = MW_TUNED_STAGE_GAP / 2,
                           .layer_stage = query->layer_stage,
-                          .slots = v->slots,
-                          .answer = answer_costs,
-                          .context = (void *)v};
+                          .slots = v->slots};
 }
 
 /* The least time of a cut by lower bounds; what is in the way if there is none below what is asked
@@ -208,6 +227,7 @@ static MwVeeCut bound_cut(const VeeSearch *v)
     MwVeeProblem problem = problem_of(v);
     problem.memory_bytes = INT64_MAX;
     problem.answer = answer_bound;
+    problem.context = (void *)v;
     return mw_vee_cut(v->arena, &problem);
 }
 
@@ -220,36 +240,69 @@ static bool are_equal(const VeeSearch *v, const MwVeeCut *a, const MwVeeCut *b)
            memcmp(a->candidate, b->candidate, sizeof *a->candidate * stages) == 0;
 }
 
-/* Keeps the layout of the answer to a problem, or why there is none, if that is better than what
- * there is. `other`: one that is known already; NULL: there is none. */
-static MwVeeCut solve_problem(VeeSearch *v, const MwVeeProblem *problem, const MwVeeCut *other)
+/* Keeps the layout of a cut, or why there is none, if that is better than what there is. */
+static void keep_better(VeeSearch *v, const VeeMesh *m, const MwVeeCut *cut)
 {
-    const MwVeeCut cut = mw_vee_cut(v->arena, problem);
-    if (other && are_equal(v, &cut, other))
-        return cut;
-    v->has_cut |= cut.reason == MW_STAGES_POSSIBLE;
-    MwStageChoiceAnswer answer = {.reason = cut.reason, .needed_bytes = (double)cut.needed_bytes};
-    if (cut.reason == MW_STAGES_POSSIBLE && !may_be_better(v, &cut))
+    MwStageChoiceAnswer answer = {.reason = cut->reason, .needed_bytes = (double)cut->needed_bytes};
+    if (cut->reason == MW_STAGES_POSSIBLE && !may_be_better(m, cut))
         answer.reason = MW_STAGES_TOTAL;
-    else if (cut.reason == MW_STAGES_POSSIBLE)
-        answer.layout = layout_of(v, &cut);
+    else if (cut->reason == MW_STAGES_POSSIBLE)
+        answer.layout = layout_of(m, cut);
     answer.left_out_s = v->best.left_out_s;
     if (mw_stage_choice_is_better(v->query, &answer, &v->best))
         v->best = answer;
-    return cut;
 }
 
-/* Solves the problem for a logical mesh. Of cuts that take as long, the one with the evenest stages
- * is usually the best, but not always: the timeline decides between it and another. */
-static void solve(VeeSearch *v, const MwMeshShape *mesh)
+static MwVeeProblem problem_on(VeeMesh *m)
 {
-    v->mesh = mesh;
-    v->costs = MW_NEW(v->arena, VeeCosts, v->query->model->class_count);
-    MwVeeProblem problem = problem_of(v);
-    const MwVeeCut cut = solve_problem(v, &problem, NULL);
+    MwVeeProblem problem = problem_of(m->search);
+    problem.answer = answer_costs;
+    problem.context = m;
+    return problem;
+}
+
+static void cut(void *context, int i)
+{
+    VeeMesh *m = &((VeeMesh *)context)[i];
+    const MwVeeProblem problem = problem_on(m);
+    m->cut = mw_vee_cut(m->arena, &problem);
+}
+
+static void cut_evenly(void *context, int i)
+{
+    VeeMesh *m = &((VeeMesh *)context)[i];
+    MwVeeProblem problem = problem_on(m);
     problem.is_evenest = true;
-    if (v->best.reason == MW_STAGES_POSSIBLE)
-        solve_problem(v, &problem, &cut);
+    if (m->cut.reason == MW_STAGES_POSSIBLE)
+        m->evenest = mw_vee_cut(m->arena, &problem);
+}
+
+/* Solves the problem for all logical meshes. Of cuts that take as long, the one with the evenest
+ * stages is usually the best, but not always: the timeline decides between it and another. False if
+ * there is no cut. */
+static bool solve(VeeSearch *v, const MwMeshList *meshes)
+{
+    VeeMesh *each = MW_NEW(v->arena, VeeMesh, meshes->count);
+    bool has_cut = false;
+    for (int i = 0; i < meshes->count; i++) {
+        each[i] = (VeeMesh){.search = v, .arena = mw_arena_new(), .mesh = meshes->at[i]};
+        list_asked(&each[i]);
+    }
+    mw_parallel(v->query->threads, meshes->count, cut, each);
+    for (int i = 0; i < meshes->count; i++) {
+        has_cut |= each[i].cut.reason == MW_STAGES_POSSIBLE;
+        keep_better(v, &each[i], &each[i].cut);
+    }
+    if (v->best.reason == MW_STAGES_POSSIBLE) {
+        mw_parallel(v->query->threads, meshes->count, cut_evenly, each);
+        for (int i = 0; i < meshes->count; i++)
+            if (each[i].cut.reason == MW_STAGES_POSSIBLE &&
+                !are_equal(v, &each[i].cut, &each[i].evenest))
+                keep_better(v, &each[i], &each[i].evenest);
+    }
+    for (int i = 0; i < meshes->count; i++)
+        mw_arena_free(&each[i].arena);
+    return has_cut;
 }
 
 MwStageChoiceAnswer mw_stage_choice_vee(MwArena *arena, const MwStageChoiceQuery *query,
@@ -274,9 +327,8 @@ MwStageChoiceAnswer mw_stage_choice_vee(MwArena *arena, const MwStageChoiceQuery
         const double time = near * (double)bound.time;
         const bool is_last = near > MW_TUNED_NEAR_BOUND * 8 || (most > 0 && time >= most);
         ask(&v, is_last ? (most > 0 ? (int64_t)most : INT64_MAX) : (int64_t)time);
-        for (int i = 0; i < meshes.count; i++)
-            solve(&v, &meshes.at[i]);
-        if (is_last || v.has_cut)
+        const bool has_cut = solve(&v, &meshes);
+        if (is_last || has_cut)
             break;
     }
     if (is_spent(&v))

@@ -960,13 +960,15 @@ static bool is_same(const MwStageTrial *a, const MwStageTrial *b)
     return same;
 }
 
-START_TEST(threads_make_no_difference)
+static void check_threads(MwCompileOptions options)
 {
     Case c;
     MwCluster cluster = test_cluster_of_nodes(2, 4);
-    prepare(&c, &cluster, (Text){.layers = 6}, (MwCompileOptions){.memory_bytes = 2500000});
-    MwStageTrialsQuery query = {
-        .compilation = &c.compilation, .least_stages = 1, .memory_bytes = 2500000, .threads = 1};
+    prepare(&c, &cluster, (Text){.layers = 6}, options);
+    MwStageTrialsQuery query = {.compilation = &c.compilation,
+                                .least_stages = 1,
+                                .memory_bytes = (double)options.memory_bytes,
+                                .threads = 1};
     MwStageTrials alone = mw_stage_trials(&query);
     ck_assert_int_ge(alone.chosen, 0);
     for (int threads = 2; threads <= 5; threads++) {
@@ -978,6 +980,13 @@ START_TEST(threads_make_no_difference)
             ck_assert(is_same(&alone.trials[i], &together.trials[i]));
     }
     mw_arena_free(&c.arena);
+}
+
+START_TEST(threads_make_no_difference)
+{
+    check_threads((MwCompileOptions){.memory_bytes = 2500000});
+    check_threads((MwCompileOptions){
+        .memory_bytes = 9000000, .has_schedule = true, .schedule = MW_PIPELINE_ZB_V, .stages = 2});
 }
 END_TEST
 
