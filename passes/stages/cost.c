@@ -240,14 +240,21 @@ static int find_fastest(MwStageCosts *costs, const CandidateSearch *search)
     return best;
 }
 
-/* The last level of recomputation on which layers are solved at a price. Where memory is free,
- * nobody recomputes: `least`. Layers that stream keep hardly anything that a high price could save
- * by another sharding. */
-static MwRematLevel last_remat_at(const MwStageCosts *costs, MwRematLevel least, int price)
+/* Levels of recomputation. */
+typedef struct {
+    MwRematLevel first, last;
+} RematLevels;
+
+/* The levels of recomputation on which layers are solved at a price. Where memory is free, nobody
+ * recomputes: `least`. At the highest price, all that need not be kept is recomputed. Layers that
+ * stream keep hardly anything that a high price could save by another sharding. */
+static RematLevels levels_at(const MwStageCosts *costs, MwRematLevel least, int price)
 {
+    const MwRematLevel most = mw_most_remat(compilation_of(costs));
     if (price == 0)
-        return least;
-    return price == 1 ? mw_last_remat(compilation_of(costs)) : mw_most_remat(compilation_of(costs));
+        return (RematLevels){least, least};
+    return price == 1 ? (RematLevels){least, mw_last_remat(compilation_of(costs))}
+                      : (RematLevels){most, most};
 }
 
 /* Whether the host has memory for what the layers stream of as many micro-batches as are in flight
@@ -266,10 +273,12 @@ static void request_leaner(MwStageCosts *costs, const CandidateSearch *search,
                            const MwStageSample *mesh)
 {
     const MwCompilation *compilation = compilation_of(costs);
-    for (int price = 0; price < MW_MEMORY_PRICES; price++)
-        for (MwStageSample like = *mesh; like.remat <= last_remat_at(costs, mesh->remat, price);
-             like.remat++)
+    for (int price = 0; price < MW_MEMORY_PRICES; price++) {
+        const RematLevels levels = levels_at(costs, mesh->remat, price);
+        MwStageSample like = *mesh;
+        for (like.remat = levels.first; like.remat <= levels.last; like.remat++)
             mw_stage_terms_request(&costs->samples, search->terms, &like, price);
+    }
     if (mw_most_remat(compilation) > mesh->remat)
         mw_remat_gains_request(&costs->samples, search->cost_query->begin, search->cost_query->end,
                                mesh);
@@ -335,11 +344,13 @@ static void list_leaner(MwStageCosts *costs, MwArena *scratch, const CandidateSe
         gains[level] = mw_remat_gains(&costs->samples, scratch, cost_query->begin, cost_query->end,
                                       mesh, level);
     for (int price = 0; price < MW_MEMORY_PRICES; price++) {
+        const RematLevels levels = levels_at(costs, least, price);
         MwStageCost cost;
         MwStageSample like = *mesh;
-        if (mw_stage_terms_sum(&costs->samples, search->terms, mesh, price, &cost))
+        like.remat = levels.first;
+        if (mw_stage_terms_sum(&costs->samples, search->terms, &like, price, &cost))
             add_cost(costs, cost_query, &cost, list);
-        for (like.remat = least + 1; like.remat <= last_remat_at(costs, least, price); like.remat++)
+        for (like.remat = levels.first + 1; like.remat <= levels.last; like.remat++)
             list_level(costs, search, &like, gains[like.remat], price, list);
     }
 }
@@ -408,11 +419,13 @@ static MwStageAnswered *answered_of(MwStageCosts *costs, const MwStageCostQuery 
 static bool are_leaner_solved(MwStageCosts *costs, const CandidateSearch *search,
                               const MwStageSample *mesh)
 {
-    for (int price = 0; price < MW_MEMORY_PRICES; price++)
-        for (MwStageSample like = *mesh; like.remat <= last_remat_at(costs, mesh->remat, price);
-             like.remat++)
+    for (int price = 0; price < MW_MEMORY_PRICES; price++) {
+        const RematLevels levels = levels_at(costs, mesh->remat, price);
+        MwStageSample like = *mesh;
+        for (like.remat = levels.first; like.remat <= levels.last; like.remat++)
             if (!mw_stage_terms_are_solved(&costs->samples, search->terms, &like, price))
                 return false;
+    }
     return true;
 }
 
