@@ -323,6 +323,10 @@ static void solve_sample(MwStageSample *sample, const MwStagePricing *pricing, M
 
 /* ---- Groups of samples ---- */
 
+/* Groups that several threads find to do, where there are as many samples, whatever the number of
+ * threads: no result may depend on it. */
+enum { WANTED_GROUPS = 8 };
+
 /* Consecutive samples of one mesh, at most MW_TUNED_GROUP_SAMPLES, solved one after another. */
 typedef struct {
     const MwStagePricing *pricing;
@@ -368,10 +372,11 @@ void mw_stage_samples_solve(MwStageSample **samples, int count, const MwStagePri
 {
     MwArena *scratch = mw_arena_new();
     Groups groups = {.pricing = pricing, .samples = samples};
+    const int most = (int)mw_min(MW_TUNED_GROUP_SAMPLES, mw_ceil_div(count, WANTED_GROUPS));
     if (count > 1)
         qsort(samples, (size_t)count, sizeof *samples, by_mesh);
     for (int i = 1, begin = 0; i <= count; i++)
-        if (i == count || i - begin == MW_TUNED_GROUP_SAMPLES ||
+        if (i == count || i - begin == most ||
             !mw_mesh_equal(&samples[i]->mesh, &samples[begin]->mesh)) {
             mw_vec_push(scratch, &groups.ends, i);
             begin = i;
