@@ -208,10 +208,11 @@ static bool is_bias(const Wants *w, const MwNode *node, int k, int64_t rows, int
            mw_value_tensor(legal->graph, root)->type == mw_legal_result_tensor(legal, node)->type;
 }
 
-/* The operand of `node`, an ADD of `product`, that is a bias; -1: none. */
+/* The operand of `node`, an ADD of `product`, that is a bias; -1: none, or another product has taken
+ * the node, of which this one is the bias. */
 static int bias_of(const Wants *w, MwValueId product, const MwNode *node, const MwGemmCall *call)
 {
-    if (node && node->op == MW_OP_ADD)
+    if (node && node->op == MW_OP_ADD && is_kernel(w, w->user[product.index]))
         for (int k = 0; k < 2; k++)
             if (maps(w, product, node, k) && is_bias(w, node, 1 - k, call->m, call->n))
                 return 1 - k;

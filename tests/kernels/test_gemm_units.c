@@ -72,6 +72,11 @@ static void add_biases(Cases *c)
     expect(c, "a bias of a turned product", add(c, x, input(c, "f32[5]")), "gemm_bias");
     x = product(c, "ij,jk->ik", "f32[1, 7]", "f32[7, 9]");
     expect(c, "a bias of one row", add(c, x, input(c, "f32[9]")), "gemm_bias");
+    x = product(c, "ij,jk->ik", "f32[1, 7]", "f32[7, 9]");
+    x = add(c, x, product(c, "ij,jk->ik", "f32[1, 5]", "f32[5, 9]"));
+    expect(c, "a bias that is a product, too", x, "gemm_bias");
+    expect(c, "what reads their sum",
+           test_einsum(&c->run.test, "ij,jk->ik", x, input(c, "f32[9, 4]")), "gemm");
 }
 
 static void add_no_biases(Cases *c)
