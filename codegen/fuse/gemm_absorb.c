@@ -208,8 +208,8 @@ static bool is_bias(const Wants *w, const MwNode *node, int k, int64_t rows, int
            mw_value_tensor(legal->graph, root)->type == mw_legal_result_tensor(legal, node)->type;
 }
 
-/* The operand of `node`, an ADD of `product`, that is a bias; -1: none, or another product has taken
- * the node, of which this one is the bias. */
+/* The operand of `node`, an ADD of `product`, that is a bias; -1: none, or another product has
+ * taken the node, of which this one is the bias. */
 static int bias_of(const Wants *w, MwValueId product, const MwNode *node, const MwGemmCall *call)
 {
     if (node && node->op == MW_OP_ADD && is_kernel(w, w->user[product.index]))

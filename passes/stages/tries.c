@@ -521,9 +521,9 @@ static const MwRankedPipeline *best_equal(const MwStageTries *t)
 
 /* Whether meshes of any sizes are worth trying with a number of micro-batches: where equal meshes
  * were tried, with as many as the best of them, if it would be much better than the incumbent were
- * its stages twice as even. Of 16 models on 128 to 16,384 A100 or H100 one gains by them, Gemma 2
- * 27B on 17 nodes, which has no other layout than one of 17 meshes; bench/planning gpt-175b gpt-1t
- * llama-405b take 2 to 3 s of CPU less without. */
+ * its stages twice as even. Of 17 models on 128 to 16,384 A100 or H100 Gemma 2 27B on 17 nodes
+ * gains by them, a fifth of the step; GPT-3 175B on 16 nodes would gain 3 % for 4 s of CPU, but is
+ * no less even than those of bench/planning, which would gain nothing for 2 to 3 s. */
 static bool any_is_worth_it(const MwStageTries *t, const MwStageBatching *batching)
 {
     const MwStageLayout *best = mw_stage_tries_incumbent(t);
