@@ -216,8 +216,8 @@ static double held_bytes(const MwEvenPipeline *pipeline, const MwStageCost *cost
            (cost->kept_bytes + in_flight * (cost->saved_bytes + cost->late_bytes));
 }
 
-/* Whether a stage lacks memory, however the devices share what it holds
- * on such a level of recomputation. */
+/* Whether a stage lacks memory, however the devices share what it holds on such a level of
+ * recomputation. */
 static bool is_hopeless(const MwStageProbeQuery *query, const MwEvenPipeline *pipeline,
                         MwRematLevel remat)
 {

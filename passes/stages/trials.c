@@ -23,11 +23,12 @@ struct MwStageFound {
 
 /* One stage comes first, as the incumbent that pipelines must improve on. After the pipelines it is
  * tried with more micro-batches: with one more number if a layout fits and much work is done, else
- * all. Where probes rank one stage among pipelines, it is tried with these. */
+ * all. Where probes rank one stage among pipelines, it is tried with these, unless any layout will
+ * do. */
 static void search_layouts(MwStageTries *t)
 {
     int next = 0;
-    if (!mw_stage_tries_are_probed(t))
+    if (!mw_stage_tries_are_probed(t) || t->compilation->options.takes_any)
         mw_stage_try_single(t, &next, 1);
     if (!mw_stage_tries_will_do(t))
         mw_stage_try_pipelines(t);

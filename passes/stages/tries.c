@@ -571,10 +571,11 @@ static bool is_next_promising(const MwStageTries *t)
     return next->meshes == 0 ? any_is_worth_it(t, next->batching) : equal_is_in_turn(t, next);
 }
 
-/* What equal meshes leave of their share of the effort is not for meshes of any sizes. */
+/* What equal meshes leave of their share of the effort is not for meshes of any sizes, unless there
+ * is no layout of equal ones. */
 static void keep_effort_of_any(MwStageTries *t)
 {
-    const double share = mw_stage_tries_are_probed(t) ? MW_TUNED_EVEN_EFFORT : 1;
+    const double share = best_equal(t) ? MW_TUNED_EVEN_EFFORT : 1;
     const int64_t effort = mw_stage_known_effort(t->known);
     t->most_effort =
         mw_min(t->most_effort, effort + (int64_t)(share * (double)MW_TUNED_SEARCH_EFFORT));
