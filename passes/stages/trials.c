@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* In:  the model with its layers, and what is pinned.
  * Out: the layout with the least step time that fits the memory, and the others that were tried
- *      (tries.h).
+ *      (single.h, pipelines.h).
  *
  * The best by estimate is validated. Late schedules (schedule.def) are tried after everything else.
  * A search goes on with what an earlier one of the same model found, where that is asked for. */
 #include "passes/stages/trials.h"
 
 #include "base/clock.h"
-#include "passes/stages/tries.h"
+#include "passes/stages/pipelines.h"
+#include "passes/stages/single.h"
 #include "passes/tuning.h"
 
 #include <limits.h>
@@ -99,7 +100,7 @@ static int validate(MwStageTries *t)
             return chosen;
         for (int k = 0; k < t->trials.count; k++)
             t->trials.at[k].fits = false;
-        mw_stage_tries_end(t);
+        mw_stage_note_tried(t);
         search_layouts(t);
     }
 }
@@ -249,7 +250,7 @@ MwStageTrials mw_stage_trials(const MwStageTrialsQuery *query)
     if (*found)
         t.before = (*found)->tried;
     choose(&t, *found);
-    mw_stage_tries_end(&t);
+    mw_stage_note_tried(&t);
     out.needed_bytes = least_excessive_bytes(&t);
     out.trials = t.trials.at;
     out.trial_count = t.trials.count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The layouts that a search tries, one number of micro-batches and one schedule after another. Each
- * becomes a trial, by estimate; trials.h says in which order, and validates them. */
+/* What a search has tried so far. Each layout becomes a trial, by estimate: single.h and
+ * pipelines.h say what is tried, trials.h in which order, and validates them. */
 #ifndef MW_PASSES_STAGES_TRIES_H
 #define MW_PASSES_STAGES_TRIES_H
 
@@ -39,16 +39,25 @@ typedef struct {
     double one_stage_s, one_stage_bytes, one_stage_kept_bytes;
     int one_stage_micro_batches;
     MwStageTrialList trials;
-    MwRanking ranking; /* the first `ranked` were tried, or left out */
-    int ranked;
+    MwRanking ranking; /* the first `considered` were tried, or left out */
+    int considered;
     int64_t ranked_effort; /* that was known when it was made */
     MW_VEC(MwVeeFound) vees;
     MwTriedPipelines before; /* by earlier searches of the model, so that most of it is solved */
     MwStageTrials *out;
 } MwStageTries;
 
+/* The memory of a device that a layout may take by estimate. */
+static inline double mw_stage_tries_bytes(const MwStageTries *t)
+{
+    return (double)t->target.target_bytes;
+}
+
 /* The best layout so far that fits; NULL: none does. */
 const MwStageLayout *mw_stage_tries_incumbent(const MwStageTries *t);
+
+/* Whether there is a layout, be it one that does not fit. */
+bool mw_stage_tries_has_layout(const MwStageTries *t);
 
 /* Whether what there is will do: where any layout that fits is enough, and there is one. */
 bool mw_stage_tries_will_do(const MwStageTries *t);
@@ -59,23 +68,14 @@ bool mw_stage_tries_are_probed(const MwStageTries *t);
 /* Whether what is left of the effort allows to try another number of micro-batches. */
 bool mw_stage_tries_has_effort(const MwStageTries *t);
 
-/* Tries one stage with up to `most` more numbers of micro-batches, from index `next` on, for
- * which memory may suffice. */
-void mw_stage_try_single(MwStageTries *t, int *next, int most);
+/* Adds a trial. It replaces an unsolved trial of the same name that does not fit: the search asks
+ * again for comparison, and with a smaller memory target. */
+void mw_stage_tries_add(MwStageTries *t, MwStageTrial trial);
 
-/* Tries pipelines: the schedule of turn 1 with each number of micro-batches; then the other
- * schedules that are not late. */
-void mw_stage_try_pipelines(MwStageTries *t);
+/* Adds a layout that has a price, with a copy of its stages. */
+void mw_stage_tries_add_layout(MwStageTries *t, const MwStageLayout *layout);
 
-/* Adds what was tried to what searches before the next one tried. */
-void mw_stage_tries_end(MwStageTries *t);
-
-/* Tries the best layout with other numbers of stages, to report what they would take: all
- * numbers if there are few, else half and twice as many; on many devices of stages that are solved
- * already. */
-void mw_stage_try_other_counts(MwStageTries *t);
-
-/* Tries the late schedules with the numbers of micro-batches that the others were tried with. */
-void mw_stage_try_late(MwStageTries *t);
+/* The layout with its stages in the arena that outlives the models. */
+MwStageLayout mw_stage_tries_keep(const MwStageTries *t, MwStageLayout layout);
 
 #endif

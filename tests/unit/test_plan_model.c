@@ -143,7 +143,8 @@ START_TEST(the_plan_that_is_delivered_fits)
 }
 END_TEST
 
-/* In one stage: a search that goes on may keep a layout where one from the start takes another. */
+/* In one stage: of several layouts the plan is that with the shortest simulated step, where the
+ * passes alone take the best by estimate. */
 START_TEST(a_dump_is_of_the_plan_that_is_delivered)
 {
     Case c;

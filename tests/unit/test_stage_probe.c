@@ -12,8 +12,9 @@
 #include <math.h>
 #include <string.h>
 
-/* More devices than STAGE_UNITS, three times a power of two in a third of all pipelines. */
-enum { NODES = 12, NODE = 8, MEMORY_BYTES = 1000000000 };
+/* More devices than STAGE_UNITS: three times a power of two in a third of all pipelines, or a power
+ * of two, of which there is no such. */
+enum { NODES = 12, EVEN_NODES = 16, NODE = 8, MEMORY_BYTES = 1000000000 };
 
 static const char text[] = "model plain {\n"
                            "  input x: f32[32, 256]\n"
@@ -114,7 +115,7 @@ static double one_stage_s(const MwStageBatching *batching, double memory_bytes)
 START_TEST(one_stage_promises_what_it_takes)
 {
     Case c;
-    open_case(&c, 16, 1);
+    open_case(&c, EVEN_NODES, 1);
     const MwStageProbeQuery query = query_of(&c);
     mw_stage_batchings_measure(&c.batchings);
     const MwEvenPipelines list = mw_stage_probe(c.arena, &query);
