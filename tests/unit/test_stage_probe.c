@@ -61,6 +61,16 @@ static MwStageProbeQuery query_of(Case *c)
                                .known = c->known};
 }
 
+/* Opens a case on so many nodes, and probes. */
+static MwEvenPipelines probe(Case *c, int nodes, int least_stages)
+{
+    open_case(c, nodes, 1);
+    MwStageProbeQuery query = query_of(c);
+    query.least_stages = least_stages;
+    mw_stage_batchings_measure(&c->batchings);
+    return mw_stage_probe(c->arena, &query);
+}
+
 static void close_case(Case *c)
 {
     mw_stage_batchings_free(&c->batchings);
@@ -72,10 +82,7 @@ static void close_case(Case *c)
 START_TEST(meshes_that_nothing_divides_promise_little)
 {
     Case c;
-    open_case(&c, NODES, 1);
-    const MwStageProbeQuery query = query_of(&c);
-    mw_stage_batchings_measure(&c.batchings);
-    const MwEvenPipelines list = mw_stage_probe(c.arena, &query);
+    const MwEvenPipelines list = probe(&c, NODES, 1);
     int indivisible = 0;
     ck_assert_int_gt(list.count, 0);
     ck_assert_int_ne(NODES * NODE / list.at[0].meshes % 3, 0);
@@ -115,10 +122,7 @@ static double one_stage_s(const MwStageBatching *batching, double memory_bytes)
 START_TEST(one_stage_promises_what_it_takes)
 {
     Case c;
-    open_case(&c, EVEN_NODES, 1);
-    const MwStageProbeQuery query = query_of(&c);
-    mw_stage_batchings_measure(&c.batchings);
-    const MwEvenPipelines list = mw_stage_probe(c.arena, &query);
+    const MwEvenPipelines list = probe(&c, EVEN_NODES, 1);
     int probed = 0;
     for (int i = 0; i < list.count; i++) {
         const MwEvenPipeline *pipeline = &list.at[i];
@@ -138,11 +142,7 @@ END_TEST
 START_TEST(one_stage_is_left_out_where_there_are_more)
 {
     Case c;
-    open_case(&c, NODES, 1);
-    MwStageProbeQuery query = query_of(&c);
-    query.least_stages = 2;
-    mw_stage_batchings_measure(&c.batchings);
-    const MwEvenPipelines list = mw_stage_probe(c.arena, &query);
+    const MwEvenPipelines list = probe(&c, NODES, 2);
     ck_assert_int_gt(list.count, 0);
     for (int i = 0; i < list.count; i++)
         ck_assert_int_gt(list.at[i].meshes, 1);
